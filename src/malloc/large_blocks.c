@@ -31,13 +31,20 @@ static bool decide(struct gg_malloc_heap *heap, size_t bytes, struct gg_draw *re
 	return is_sample;
 }
 
-static bool inform_sampled(void *p, size_t bytes, const struct gg_draw *draw)
+static void inform_sampled(void *p, size_t bytes, const struct gg_draw *draw)
 {
 	const struct gg_malloc_client *client = gg_malloc_client;
 
 	if (client != NULL && client->sampled != NULL)
 		client->sampled(p, bytes, draw);
-	return true;
+}
+
+static void inform_freed(void *p)
+{
+	const struct gg_malloc_client *client = gg_malloc_client;
+
+	if (client != NULL && client->freed != NULL)
+		client->freed(p);
 }
 
 void *gg_malloc_large(struct gg_malloc_heap *heap, size_t bytes, size_t alignment_bytes,
@@ -83,39 +90,63 @@ static void *resize(void *p, struct gg_malloc_slab *run, size_t bytes)
 	               : NULL;
 }
 
+/*
+ * Closes the record of a huge block that may move, since another thread may map one at the old
+ * address at once.
+ */
+static bool close_before_move(void *p)
+{
+	bool was_sample;
+
+	gg_malloc_huge_is_sampled(p, &was_sample);
+	if (was_sample) {
+		gg_malloc_huge_set_sampled(p, false);
+		inform_freed(p);
+	}
+	return was_sample;
+}
+
+/* The block's sample ends, and its size is a new trial. */
+static void draw_resized(struct gg_malloc_heap *heap, void *p, struct gg_malloc_slab *run,
+                         size_t bytes)
+{
+	struct gg_draw draw;
+	bool is_sample = decide(heap, bytes, &draw);
+
+	if (run != NULL)
+		run->is_sampled = is_sample;
+	else
+		gg_malloc_huge_set_sampled(p, is_sample);
+	if (is_sample)
+		inform_sampled(p, bytes, &draw);
+}
+
 void *gg_malloc_large_resize(void *p, size_t bytes)
 {
 	struct gg_malloc_slab *run = gg_malloc_slab_of(p);
-	const struct gg_malloc_client *client = gg_malloc_client;
 	struct gg_malloc_heap *heap = gg_malloc_heap_enter();
-	struct gg_draw draw;
-	bool was_sample, is_sample;
+	bool was_closed = false;
 	size_t old_bytes;
 	void *moved;
 
 	if (heap == NULL)
 		return NULL;
-	if (run != NULL)
-		was_sample = run->is_sampled;
-	else
-		gg_malloc_huge_is_sampled(p, &was_sample);
 	old_bytes = run != NULL ? gg_malloc_run_bytes(run) : gg_malloc_huge_size(p);
+	if (run == NULL && bytes > GG_MALLOC_RUN_BYTES_MAX)
+		was_closed = close_before_move(p);
 	moved = resize(p, run, bytes);
 	if (moved != NULL) {
 		gg_malloc_count_large_freed(old_bytes);
 		gg_malloc_count_large_allocated(run != NULL ? gg_malloc_run_bytes(run)
 		                                            : gg_malloc_huge_size(moved));
-		/* A huge block that moved: its old address belongs to no one until the record is
-		 * closed, except to mappings, which are no samples of ours. */
-		if (was_sample && client != NULL && client->freed != NULL)
-			client->freed(p);
-		is_sample = decide(heap, bytes, &draw);
-		if (run != NULL)
-			run->is_sampled = is_sample;
-		else
-			gg_malloc_huge_set_sampled(moved, is_sample);
-		if (is_sample)
-			inform_sampled(moved, bytes, &draw);
+		if (run != NULL && run->is_sampled)
+			inform_freed(p);
+		draw_resized(heap, moved, run, bytes);
+	} else if (was_closed) {
+		/* There was no memory: the block stays, as one that was just allocated. */
+		gg_malloc_count_large_freed(old_bytes);
+		gg_malloc_count_large_allocated(old_bytes);
+		draw_resized(heap, p, NULL, old_bytes);
 	}
 	gg_malloc_heap_leave(heap);
 	return moved;

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "malloc/class_counts.h"
+#include "malloc/huge_blocks.h"
 #include "malloc/malloc_check.h"
 #include "malloc_trace.h"
 #include "stat.h"
@@ -344,6 +345,39 @@ TEST(large_blocks_are_sampled_by_their_bytes)
 	geiger_free(run);
 	geiger_free(huge);
 	CHECK_EQ_DOUBLE(ledger.live_bytes, 0);
+}
+
+static uint64_t closed_late;
+
+static void note_late(void *p)
+{
+	closed_late += gg_malloc_huge_size(p) == 0;
+	freed(p);
+}
+
+/* Another thread could get the address before. */
+TEST(a_sample_is_closed_before_its_huge_block_moves)
+{
+	static const struct gg_malloc_client noting = { .sampled = sampled, .freed = note_late };
+	size_t bytes = GG_MALLOC_RUN_BYTES_MAX + 4096;
+	void *first, *second, *moved;
+
+	begin(1, 7);
+	gg_malloc_set_client(&noting);
+	/* The kernel maps the one below the other, so that one of them cannot grow in place. */
+	first = geiger_malloc(bytes);
+	second = geiger_malloc(bytes);
+	moved = geiger_realloc(first, 2 * bytes);
+	CHECK(moved != NULL);
+	geiger_free(moved);
+	moved = geiger_realloc(second, 2 * bytes);
+	CHECK(moved != NULL);
+	geiger_free(moved);
+	CHECK_EQ_U64(closed_late, 0);
+	CHECK_EQ_U64(ledger.unknown_count, 0);
+	CHECK_EQ_U64(ledger.freed_count, ledger.sampled_count);
+	CHECK(ledger.sampled_count >= 4);
+	gg_malloc_set_interval(0, 0);
 }
 
 TEST(nothing_is_sampled_when_sampling_is_off)
