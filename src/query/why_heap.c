@@ -637,6 +637,8 @@ static void settle(struct gg_why_heap *heap, const struct gg_why_input *input)
 	reduce(heap->parts, add_up(heap->parts).bytes - left);
 	sums = add_up(heap->parts);
 	rest->bytes = left - sums.bytes;
+	if (fabs(rest->bytes) < 0.5) /* what rounding left of nothing */
+		rest->bytes = 0;
 	rest->low = fmax(left - sums.high, 0);
 	rest->high = left - sums.low;
 	rest->certainty = rest->low == rest->high ? GG_WHY_EXACT : GG_WHY_INTERVAL;
