@@ -161,6 +161,9 @@ static int send_rows(struct sender *sender, struct seen_process *seen, const str
 		status = extract->row_count > 0 ? put(sender, seen, extract, &totals)
 		                                : gg_seen_write_totals(sender, seen, &totals);
 	}
+	/* The outline has the earlier totals: its next difference would count this one again. */
+	if (status == 0)
+		gg_seen_forget_outline(sender, seen);
 	gg_sent_totals_done(&totals);
 	return end_put(sender, seen, status);
 }
