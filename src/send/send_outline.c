@@ -45,11 +45,15 @@ struct row_sums {
 	uint64_t live_samples;
 };
 
-/* The share of a sample depends on little, and many samples have that in common. */
+/*
+ * The share of a sample depends on little, and many samples have that in common.  Schemes that
+ * count sample points weigh by their number, so it is a part of the key.
+ */
 struct known_share {
 	uint64_t size_bytes;
 	double interval;
 	enum gg_scheme scheme;
+	uint32_t sample_point_count;
 	bool is_known;
 	struct gg_share share;
 };
@@ -114,16 +118,22 @@ static const struct gg_share *share_of(struct gg_send_workspace *workspace,
 	struct known_share *known;
 
 	memcpy(&bits, &draw.sampling_interval, sizeof(bits));
-	known = &workspace->shares[gg_hash_integer(size_bytes ^ bits, draw.scheme) % SHARE_SLOTS];
+	bits ^= size_bytes ^ (uint64_t)draw.sample_point_count << 32;
+	known = &workspace->shares[gg_hash_integer(bits, draw.scheme) % SHARE_SLOTS];
+	/* A number of points that does not fit comes from the offset (weight.c). */
 	if (!known->is_known || known->size_bytes != size_bytes ||
-	    memcmp(&known->interval, &draw.sampling_interval, sizeof(bits)) != 0 ||
-	    known->scheme != draw.scheme)
-		*known = (struct known_share){ size_bytes, draw.sampling_interval, draw.scheme,
-			                       true, gg_share_of(&draw, size_bytes) };
-	/* These two are of the sample itself. */
+	    memcmp(&known->interval, &draw.sampling_interval, sizeof(known->interval)) != 0 ||
+	    known->scheme != draw.scheme || known->sample_point_count != draw.sample_point_count ||
+	    draw.sample_point_count == UINT32_MAX)
+		*known = (struct known_share){ .size_bytes = size_bytes,
+			                       .interval = draw.sampling_interval,
+			                       .scheme = draw.scheme,
+			                       .sample_point_count = draw.sample_point_count,
+			                       .is_known = true,
+			                       .share = gg_share_of(&draw, size_bytes) };
+	/* This one is of the sample itself. */
 	known->share.rest_bytes = size_bytes > draw.offset_bytes ? size_bytes - draw.offset_bytes
 	                                                         : 0;
-	known->share.sample_point_count = draw.sample_point_count;
 	return &known->share;
 }
 

@@ -589,6 +589,7 @@ def two_ways():
     with open("worker.py", "w") as file:
         file.write(WORKER)
     kinds = {"plain": {}, "lossy": {"GEIGER_MAX_LIVE": "1024", "GEIGER_INTERVAL": "64"}, "exact": {"GEIGER_EXACT": "1"},
+             "points": {"GEIGER_SCHEME": "poisson-count"}, "stride": {"GEIGER_SCHEME": "stride"},
              "python": {"argv": ["/usr/bin/python3", "worker.py", "no"]},
              "forked": {"argv": ["/usr/bin/python3", "worker.py", "fork"]}}
     for kind, settings in kinds.items():
