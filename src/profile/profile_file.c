@@ -332,8 +332,7 @@ static int commit_transaction(struct gg_profile *profile, bool must, struct gg_e
 
 	if (sqlite3_get_autocommit(profile->db))
 		return 0;
-	if (!must)
-		sqlite3_busy_timeout(profile->db, 20);
+	sqlite3_busy_timeout(profile->db, must ? GG_DATABASE_LAST_COMMIT_MS : 20);
 	result = sqlite3_exec(profile->db, "commit", NULL, NULL, NULL);
 	sqlite3_busy_timeout(profile->db, GG_DATABASE_BUSY_MS);
 	if (result == SQLITE_BUSY && !must)
@@ -385,10 +384,13 @@ int gg_profile_commit(struct gg_profile *profile, struct gg_error *error)
 	return status;
 }
 
-/* Returns pages that compaction has emptied to the file system if there are many. */
+/*
+ * Returns pages that compaction has emptied to the file system if there are many.  If a reader
+ * holds the file, they stay in it: the profile is complete without that.
+ */
 static int shrink(struct gg_profile *profile, struct gg_error *error)
 {
-	int result, status;
+	int result;
 	int64_t free_pages = gg_database_read_integer(profile, "pragma freelist_count", &result);
 	int64_t pages = gg_database_read_integer(profile, "pragma page_count", &result);
 
@@ -398,9 +400,11 @@ static int shrink(struct gg_profile *profile, struct gg_error *error)
 		return 0;
 	sqlite3_limit(profile->db, SQLITE_LIMIT_ATTACHED,
 	              1); /* VACUUM attaches the database that it builds */
-	status = gg_database_execute(profile, "vacuum", error);
+	result = sqlite3_exec(profile->db, "vacuum", NULL, NULL, NULL);
 	sqlite3_limit(profile->db, SQLITE_LIMIT_ATTACHED, 0);
-	return status;
+	return result == SQLITE_OK || (result & 0xff) == SQLITE_BUSY
+	               ? 0
+	               : gg_database_fail(profile, result, error);
 }
 
 /* Moves a complete profile to its final path. */

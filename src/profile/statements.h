@@ -121,8 +121,12 @@ struct gg_profile {
 
 /* --- open.c ------------------------------------------------------------------------------- */
 
-/* How long a reader or writer waits for the other, in milliseconds. */
-enum { GG_DATABASE_BUSY_MS = 5000 };
+/*
+ * How long a reader or writer waits for the other, in milliseconds.  A reader holds its lock while
+ * it loads a whole model, which takes a minute for a large profile.  The last commit waits for
+ * that, because a failure would lose what was recorded since the one before.
+ */
+enum { GG_DATABASE_BUSY_MS = 5000, GG_DATABASE_LAST_COMMIT_MS = 10 * 60 * 1000 };
 
 /* Pragmas for a connection that writes a file. */
 extern const char gg_database_writing_pragmas[];

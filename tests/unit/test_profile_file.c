@@ -338,6 +338,54 @@ TEST(a_reader_delays_a_commit_and_loses_nothing)
 	CHECK(profile_place_remove(&place));
 }
 
+/*
+ * Starts a reader that holds the file as long as one that loads a large model, once it gets a byte:
+ * it answers then with a byte.  SQLite's state must not come from before the fork.
+ */
+static pid_t start_slow_reader(const char *path, int ret_go[2], int ret_ready[2])
+{
+	pid_t child;
+	char byte;
+
+	REQUIRE(pipe(ret_go) == 0 && pipe(ret_ready) == 0);
+	child = fork();
+	REQUIRE(child >= 0);
+	if (child == 0) {
+		struct gg_profile *profile;
+		bool has_begun;
+
+		if (read(ret_go[0], &byte, 1) != 1 || gg_profile_open(&profile, path, &error) < 0 ||
+		    gg_profile_begin_reading(profile, &has_begun, &error) < 0 ||
+		    write(ret_ready[1], "r", 1) != 1)
+			_exit(1);
+		usleep(5600000); /* more than GG_DATABASE_BUSY_MS */
+		_exit(0);
+	}
+	return child;
+}
+
+TEST(the_last_commit_waits_for_a_reader_that_takes_long)
+{
+	struct profile_place place = profile_place_make();
+	int go[2], ready[2], status = 1;
+	pid_t child = start_slow_reader(place.path, go, ready);
+	struct gg_profile *writer = create(place.path);
+	char byte;
+
+	OK(gg_profile_commit(writer, &error));
+	CHECK(write(go[1], "g", 1) == 1 && read(ready[0], &byte, 1) == 1);
+	add(writer, 5);
+	OK(gg_profile_finish(writer, &error));
+	gg_profile_close(writer);
+	CHECK(waitpid(child, &status, 0) == child && status == 0);
+	CHECK_EQ_I64(samples_in(place.path), 5);
+	CHECK(profile_place_remove(&place));
+	for (int i = 0; i < 2; i++) {
+		close(go[i]);
+		close(ready[i]);
+	}
+}
+
 TEST(a_link_to_a_profile_stays_a_link)
 {
 	struct profile_place place = profile_place_make();
