@@ -23,8 +23,9 @@ enum {
 	STATE_TEXT_MAX = PATH_MAX + GG_SEND_OWNER_MAX + GG_SEND_ABOUT_MAX + 8,
 	NAME_DIGITS = 16,
 	UNUSED_SECONDS = 24 * 60 * 60,
+	UNMOUNTED_SECONDS = 30 * UNUSED_SECONDS, /* a target whose folder is missing, too */
 };
-static const char target_name[] = "target", region_name[] = "region";
+static const char target_name[] = "target", region_name[] = "region", limit_name[] = "limit";
 
 /* --- small files ---------------------------------------------------------------------------- */
 
@@ -123,7 +124,7 @@ static void name_state(const char *root, const struct gg_receiver *receiver, con
 }
 
 int gg_send_state_open(const char *root, const struct gg_receiver *receiver, const char *target,
-                       struct gg_buf *ret_path, struct gg_error *error)
+                       uint64_t most_bytes, struct gg_buf *ret_path, struct gg_error *error)
 {
 	bool is_path = target != NULL && target[0] != '\0' && !gg_find_region_is_pid(target);
 	char *whole = is_path ? whole_path(target) : NULL, text[STATE_TEXT_MAX];
@@ -142,6 +143,8 @@ int gg_send_state_open(const char *root, const struct gg_receiver *receiver, con
 	if (fd < 0)
 		return gg_error_set_errno(error, errno, ret_path->data, NULL);
 	write_text(fd, target_name, text);
+	snprintf(text, sizeof(text), "%" PRIu64 "\n", most_bytes);
+	write_text(fd, limit_name, text);
 	return fd;
 }
 
@@ -189,23 +192,6 @@ void gg_send_state_forget(int fd)
 
 /* --- cleaning ------------------------------------------------------------------------------- */
 
-/* True if the target of a directory is surely gone. */
-static bool is_gone(int fd)
-{
-	struct gg_send_region region;
-	char text[STATE_TEXT_MAX];
-	size_t length = read_text(fd, target_name, text);
-
-	if (length < 2 || text[length - 1] != '\n')
-		return false;
-	text[length - 1] = '\0';
-	if (!gg_find_region_is_pid(text))
-		return access(text, F_OK) < 0 && errno == ENOENT;
-	if (gg_send_state_recall(fd, &region) && access(region.path, F_OK) == 0)
-		return false;
-	return !gg_process_alive((uint32_t)strtoul(text, NULL, 10), 0);
-}
-
 static bool ends_with(const char *name, const char *suffix)
 {
 	size_t length = strlen(name), suffix_length = strlen(suffix);
@@ -216,7 +202,8 @@ static bool ends_with(const char *name, const char *suffix)
 static bool is_note(const char *name)
 {
 	return strcmp(name, target_name) == 0 || strcmp(name, region_name) == 0 ||
-	       ends_with(name, ".totals") || ends_with(name, ".part");
+	       strcmp(name, limit_name) == 0 || ends_with(name, ".totals") ||
+	       ends_with(name, ".part");
 }
 
 static DIR *list(int fd)
@@ -229,43 +216,106 @@ static DIR *list(int fd)
 	return listing;
 }
 
-/* True if the directory has only notes, none of them from the last day; with `removes` they go. */
-static bool is_idle(int fd, bool removes)
-{
-	int64_t now_s = (int64_t)(gg_clock_wall_ns() / GG_NS_PER_S);
-	DIR *listing = list(fd);
-	const struct dirent *entry;
-	bool result = listing != NULL;
-	struct stat file;
-
-	while (result && (entry = readdir(listing)) != NULL) {
-		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
-			continue;
-		if (removes)
-			unlinkat(fd, entry->d_name, 0);
-		else
-			result = is_note(entry->d_name) &&
-			         fstatat(fd, entry->d_name, &file, AT_SYMLINK_NOFOLLOW) == 0 &&
-			         S_ISREG(file.st_mode) &&
-			         now_s - (int64_t)file.st_mtim.tv_sec >= UNUSED_SECONDS;
-	}
-	if (listing != NULL)
-		closedir(listing);
-	return result;
-}
-
-/* A directory of a target that is gone, where bodies wait. */
+/* A directory of a target that is gone. */
 struct left_behind {
 	char name[NAME_DIGITS + 1];
 	int64_t changed_s; /* its newest file */
-	uint64_t bytes;
+	uint64_t bytes;    /* of bodies that wait */
+	bool has_others;   /* files that are neither notes nor bodies of this geiger */
 };
 
 struct cleaning {
 	int root;
 	struct stat own;
+	int64_t now_s;
+	uint64_t most_bytes; /* of directories that name no limit */
 	GG_ARRAY(struct left_behind) left;
 };
+
+static void measure(int fd, struct left_behind *left)
+{
+	DIR *listing = list(fd);
+	const struct dirent *entry;
+	struct stat file;
+
+	left->has_others = listing == NULL;
+	while (listing != NULL && (entry = readdir(listing)) != NULL) {
+		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+			continue;
+		if (fstatat(fd, entry->d_name, &file, AT_SYMLINK_NOFOLLOW) < 0 ||
+		    !S_ISREG(file.st_mode)) {
+			left->has_others = true;
+			continue;
+		}
+		if ((int64_t)file.st_mtim.tv_sec > left->changed_s)
+			left->changed_s = (int64_t)file.st_mtim.tv_sec;
+		left->has_others |= !is_note(entry->d_name);
+		left->bytes += is_note(entry->d_name) ? 0 : (uint64_t)file.st_size;
+	}
+	if (listing != NULL)
+		closedir(listing);
+}
+
+/*
+ * Removes a directory's files, and returns the bytes of bodies that went: they are lost even if the
+ * directory itself stays.
+ */
+static uint64_t remove_files(int fd)
+{
+	DIR *listing = list(fd);
+	const struct dirent *entry;
+	uint64_t bytes = 0;
+	struct stat file;
+
+	while (listing != NULL && (entry = readdir(listing)) != NULL) {
+		bool is_body = fstatat(fd, entry->d_name, &file, AT_SYMLINK_NOFOLLOW) == 0 &&
+		               S_ISREG(file.st_mode) && !is_note(entry->d_name);
+
+		if (unlinkat(fd, entry->d_name, 0) == 0 && is_body)
+			bytes += (uint64_t)file.st_size;
+	}
+	if (listing != NULL)
+		closedir(listing);
+	return bytes;
+}
+
+/* True if the folder of a path is missing as well: perhaps its disk is not mounted. */
+static bool has_no_folder(char *path)
+{
+	char *slash = strrchr(path, '/');
+	bool result;
+
+	if (slash == NULL || slash == path)
+		return false;
+	*slash = '\0';
+	result = access(path, F_OK) < 0;
+	*slash = '/';
+	return result;
+}
+
+/* True if the target of a directory is surely gone. */
+static bool is_gone(int fd, int64_t now_s)
+{
+	struct left_behind left = { .changed_s = 0 };
+	struct gg_send_region region;
+	char text[STATE_TEXT_MAX];
+	size_t length = read_text(fd, target_name, text);
+
+	if (length < 2 || text[length - 1] != '\n')
+		return false;
+	text[length - 1] = '\0';
+	if (gg_find_region_is_pid(text)) {
+		if (gg_send_state_recall(fd, &region) && access(region.path, F_OK) == 0)
+			return false;
+		return !gg_process_alive((uint32_t)strtoul(text, NULL, 10), 0);
+	}
+	if (access(text, F_OK) == 0 || errno != ENOENT)
+		return false;
+	if (!has_no_folder(text))
+		return true;
+	measure(fd, &left);
+	return now_s - left.changed_s >= UNMOUNTED_SECONDS;
+}
 
 /* Opens and locks a directory; -1 if its target is there, or if a sender uses it. */
 static int open_gone(const struct cleaning *cleaning, const char *name)
@@ -275,29 +325,11 @@ static int open_gone(const struct cleaning *cleaning, const char *name)
 
 	if (fd >= 0 && fstat(fd, &file) == 0 &&
 	    (file.st_ino != cleaning->own.st_ino || file.st_dev != cleaning->own.st_dev) &&
-	    flock(fd, LOCK_EX | LOCK_NB) == 0 && is_gone(fd))
+	    flock(fd, LOCK_EX | LOCK_NB) == 0 && is_gone(fd, cleaning->now_s))
 		return fd;
 	if (fd >= 0)
 		close(fd);
 	return -1;
-}
-
-static void measure(int fd, struct left_behind *left)
-{
-	DIR *listing = list(fd);
-	const struct dirent *entry;
-	struct stat file;
-
-	while (listing != NULL && (entry = readdir(listing)) != NULL) {
-		if (fstatat(fd, entry->d_name, &file, AT_SYMLINK_NOFOLLOW) < 0 ||
-		    !S_ISREG(file.st_mode))
-			continue;
-		if ((int64_t)file.st_mtim.tv_sec > left->changed_s)
-			left->changed_s = (int64_t)file.st_mtim.tv_sec;
-		left->bytes += is_note(entry->d_name) ? 0 : (uint64_t)file.st_size;
-	}
-	if (listing != NULL)
-		closedir(listing);
 }
 
 static void clean_one(struct cleaning *cleaning, const char *name)
@@ -309,10 +341,12 @@ static void clean_one(struct cleaning *cleaning, const char *name)
 		return;
 	snprintf(left.name, sizeof(left.name), "%s", name);
 	measure(fd, &left);
-	if (is_idle(fd, false) && is_idle(fd, true))
+	if (!left.has_others && cleaning->now_s - left.changed_s >= UNUSED_SECONDS) {
+		remove_files(fd);
 		unlinkat(cleaning->root, name, AT_REMOVEDIR);
-	else if (left.bytes > 0 && !gg_array_push(&cleaning->left, left))
+	} else if (left.bytes > 0 && !gg_array_push(&cleaning->left, left)) {
 		errno = ENOMEM; /* it counts at the next cleaning */
+	}
 	close(fd);
 }
 
@@ -323,14 +357,35 @@ static int compare_ages(const void *a, const void *b)
 	return (left->changed_s > right->changed_s) - (left->changed_s < right->changed_s);
 }
 
+/* The limit that the sender of a directory had. */
+static uint64_t limit_of(const struct cleaning *cleaning, const char *name)
+{
+	int fd = openat(cleaning->root, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	char text[STATE_TEXT_MAX], *end;
+	uint64_t limit = cleaning->most_bytes;
+
+	if (fd < 0)
+		return limit;
+	if (read_text(fd, limit_name, text) > 0) {
+		limit = strtoull(text, &end, 10);
+		if (*end != '\n')
+			limit = cleaning->most_bytes;
+	}
+	close(fd);
+	return limit;
+}
+
 /* Removes the oldest directories until what is left fits. */
-static uint64_t remove_oldest(struct cleaning *cleaning, uint64_t most_bytes)
+static uint64_t remove_oldest(struct cleaning *cleaning)
 {
 	struct left_behind *items = cleaning->left.items;
-	uint64_t bytes = 0, removed_bytes = 0;
+	uint64_t bytes = 0, removed_bytes = 0, most_bytes = 0, limit;
 
-	for (size_t i = 0; i < cleaning->left.count; i++)
+	for (size_t i = 0; i < cleaning->left.count; i++) {
 		bytes += items[i].bytes;
+		limit = limit_of(cleaning, items[i].name);
+		most_bytes = most_bytes > limit ? most_bytes : limit;
+	}
 	if (bytes > most_bytes)
 		qsort(items, cleaning->left.count, sizeof(*items), compare_ages);
 	for (size_t i = 0; i < cleaning->left.count && bytes - removed_bytes > most_bytes; i++) {
@@ -338,8 +393,8 @@ static uint64_t remove_oldest(struct cleaning *cleaning, uint64_t most_bytes)
 
 		if (fd < 0)
 			continue;
-		if (is_idle(fd, true) && unlinkat(cleaning->root, items[i].name, AT_REMOVEDIR) == 0)
-			removed_bytes += items[i].bytes;
+		removed_bytes += remove_files(fd);
+		unlinkat(cleaning->root, items[i].name, AT_REMOVEDIR);
 		close(fd);
 	}
 	return removed_bytes;
@@ -347,7 +402,9 @@ static uint64_t remove_oldest(struct cleaning *cleaning, uint64_t most_bytes)
 
 uint64_t gg_send_state_clean(const char *root, int fd, uint64_t most_bytes)
 {
-	struct cleaning cleaning = { .root = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC) };
+	struct cleaning cleaning = { .root = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC),
+		                     .now_s = (int64_t)(gg_clock_wall_ns() / GG_NS_PER_S),
+		                     .most_bytes = most_bytes };
 	DIR *listing = cleaning.root >= 0 ? list(cleaning.root) : NULL;
 	const struct dirent *entry;
 	uint64_t removed_bytes;
@@ -357,7 +414,7 @@ uint64_t gg_send_state_clean(const char *root, int fd, uint64_t most_bytes)
 		if (strlen(entry->d_name) == NAME_DIGITS &&
 		    strspn(entry->d_name, "0123456789abcdef") == NAME_DIGITS)
 			clean_one(&cleaning, entry->d_name);
-	removed_bytes = remove_oldest(&cleaning, most_bytes);
+	removed_bytes = remove_oldest(&cleaning);
 	gg_array_done(&cleaning.left);
 	if (listing != NULL)
 		closedir(listing);

@@ -247,6 +247,24 @@ static int send_rest(struct sender *sender, int status)
 	return status;
 }
 
+/* Removes what nobody needs: notes of processes, and what waits for targets that are gone. */
+static void clean(struct sender *sender)
+{
+	uint64_t removed_bytes;
+
+	if (sender->state_fd < 0)
+		return;
+	gg_seen_clean_notes(sender);
+	removed_bytes = gg_send_state_clean(sender->options->state, sender->state_fd,
+	                                    sender->options->capacity_bytes);
+	if (removed_bytes > 0)
+		gg_sender_tell(sender,
+		               "dropped %" PRIu64
+		               " bytes that waited for targets which are gone: more than --queue "
+		               "waited",
+		               removed_bytes);
+}
+
 static int loop(struct sender *sender)
 {
 	const struct gg_sender_options *options = sender->options;
@@ -264,7 +282,7 @@ static int loop(struct sender *sender)
 		wait_until(sender, next_ns);
 		(void)look_or_tell(sender);
 		if (sender->result->look_count % CLEAN_EVERY == 0)
-			gg_seen_clean_notes(sender);
+			clean(sender);
 	}
 	finish(sender);
 	return 0;
@@ -292,7 +310,8 @@ static int open_queue(struct sender *sender)
 
 	if (options->state != NULL) {
 		status = gg_send_state_open(options->state, options->facts.receiver,
-		                            options->target, &path, sender->error);
+		                            options->target, options->capacity_bytes, &path,
+		                            sender->error);
 		if (status < 0)
 			return status;
 		sender->state_fd = status;
@@ -317,23 +336,13 @@ static void catch_signals(struct sender *sender)
 /* Counts what is not in the queue, and removes notes that nobody needs. */
 static void tidy(struct sender *sender)
 {
-	uint64_t removed_bytes;
-
 	for (size_t i = 0; i < sender->seen.count; i++)
 		sender->result->unsent_count += sender->seen.items[i].is_unsent;
 	if (sender->state_fd < 0)
 		return;
 	if (sender->has_ended && sender->result->unsent_count == 0 && !sender->result->has_failed)
 		gg_send_state_forget(sender->state_fd);
-	gg_seen_clean_notes(sender);
-	removed_bytes = gg_send_state_clean(sender->options->state, sender->state_fd,
-	                                    sender->options->capacity_bytes);
-	if (removed_bytes > 0)
-		gg_sender_tell(sender,
-		               "dropped %" PRIu64
-		               " bytes that waited for targets which are gone: more than --queue "
-		               "waited",
-		               removed_bytes);
+	clean(sender);
 }
 
 bool gg_sender_has_sent_all(const struct gg_sender_result *result)

@@ -669,7 +669,8 @@ def cleaning():
     with Receiver() as receiver:
         port = receiver.port
     folders = {}
-    for name in ("gone", "waits", "here", "fresh"):
+    for name in ("gone", "waits", "here", "fresh", "unmounted/gone"):
+        os.makedirs("c-unmounted", exist_ok=True)
         shutil.copy("one.geiger", f"c-{name}.geiger")
         before = set(os.listdir("clean")) if os.path.exists("clean") else set()
         with contextlib.nullcontext() if name == "waits" else Receiver(port):
@@ -680,18 +681,22 @@ def cleaning():
             os.unlink(f"c-{name}.geiger")
         if name != "fresh":
             for entry in os.scandir(folders[name]):
-                os.utime(entry.path, (1, 1))
+                os.utime(entry.path, (1, 1) if "/" not in name else (int(time.time()) - 7 * 86400,) * 2)
+    os.rmdir("c-unmounted")
     with Receiver() as receiver:
         send("one.geiger", "--to", f"http://127.0.0.1:{receiver.port}", "--state", "clean")
     left = {name for name, folder in folders.items() if os.path.exists(folder)}
-    check("directories_of_targets_that_are_gone_go", expect(left == {"waits", "here", "fresh"}, left))
+    check("directories_of_targets_that_are_gone_go", expect(left == {"waits", "here", "fresh", "unmounted/gone"}, left))
     with Receiver() as receiver:
-        send("one.geiger", "--to", f"http://127.0.0.1:{receiver.port}", "--state", "clean", "--queue", "256M")
+        send("one.geiger", "--to", f"http://127.0.0.1:{receiver.port}", "--state", "clean", "--queue", "300")
         stays = os.path.exists(folders["waits"])
-        result = send("one.geiger", "--to", f"http://127.0.0.1:{receiver.port}", "--state", "clean", "--queue", "300")
-    left = {name for name, folder in folders.items() if os.path.exists(folder)}
-    check("what_waits_for_targets_that_are_gone_is_bounded", expect(stays, "it went too early"),
-          expect(left == {"here", "fresh"}, left), expect("targets which are gone" in result.stderr, result.stderr))
+        with open(os.path.join(folders["waits"], "limit"), "w") as file:
+            file.write("300\n")
+        os.mkdir(os.path.join(folders["waits"], "other"))
+        result = send("one.geiger", "--to", f"http://127.0.0.1:{receiver.port}", "--state", "clean")
+    left = {name for name, folder in folders.items() if os.path.exists(folder) and bodies(folder)}
+    check("what_waits_for_targets_that_are_gone_is_bounded_by_their_own_queues", expect(stays, "it went too early"),
+          expect(not left, left), expect("targets which are gone" in result.stderr, result.stderr))
 
 
 def memory():
