@@ -364,7 +364,19 @@ void gg_send_outline_keep(struct gg_send_outline *outline, struct gg_sent_totals
 
 /* --- making --------------------------------------------------------------------------------- */
 
-/* True if a code that has no module yet, or a module of a JIT compiler, may get names later. */
+/* True if nobody could read a module's symbols, such as when that took too long. */
+static bool is_unreadable(const struct gg_model_module *module)
+{
+	const char *unreadable = gg_symbol_status_text(GG_SYMBOL_UNREADABLE);
+
+	return module->status != NULL &&
+	       strncmp(module->status, unreadable, strlen(unreadable)) == 0;
+}
+
+/*
+ * True if names may come later: of code that has no module yet, of a JIT compiler's module, or of
+ * a module whose symbols could not be read in time.
+ */
 static bool may_get_names(const struct gg_model *model)
 {
 	for (size_t i = 1; i < model->read_frame_count; i++)
@@ -372,7 +384,8 @@ static bool may_get_names(const struct gg_model *model)
 		    !gg_model_is_runtime_frame(model, &model->frames[i]))
 			return true;
 	for (size_t i = 1; i < model->module_count; i++)
-		if (gg_symbolize_is_perf_map(model->modules[i].path))
+		if (gg_symbolize_is_perf_map(model->modules[i].path) ||
+		    is_unreadable(&model->modules[i]))
 			return true;
 	return false;
 }

@@ -24,7 +24,8 @@
  * Refused looks  gg_send_outline_body() returns 0 if the process has new nodes, modules or frames,
  *                if its sampling interval changed, or if its view is not of one instant.
  * Names          that become known later, such as those of JIT compilers, appear when the outline
- *                is made anew: after MAKE_AGAIN at the latest, if a frame has no module.
+ *                is made anew: after MAKE_AGAIN at the latest, if a frame has no module, or if a
+ *                module's symbols could not be read in time.
  * Receivers      of OTLP alone.
  * Memory         some 40 bytes a stack, 4 bytes a node, and the packed dictionary.
  * Threads        one owner.
