@@ -106,7 +106,10 @@ static uint32_t stack_of(uint32_t node, void *polling)
 	return gg_polling_stack(polling, node);
 }
 
-/* Keeps what the next look needs to go the quick way.  Without memory that look goes this way. */
+/*
+ * Keeps what the next look needs to go the quick way.  Without memory, or if outlines have used up
+ * theirs, that look goes this way.
+ */
 static void keep_outline(struct sender *sender, const char *owner,
                          const struct gg_region_view *view, const struct gg_extract *extract,
                          struct gg_polling *polling)
@@ -121,7 +124,8 @@ static void keep_outline(struct sender *sender, const char *owner,
 	struct gg_error error = { 0 };
 	bool is_known = false;
 
-	if (seen == NULL || seen->is_unsent || sender->outline_bytes > OUTLINES_MAX_BYTES)
+	/* An outline that cannot fit is not made. */
+	if (seen == NULL || seen->is_unsent || sender->outline_bytes >= OUTLINES_MAX_BYTES)
 		return;
 	gg_seen_forget_outline(sender, seen);
 	source.totals = &totals;
@@ -131,8 +135,11 @@ static void keep_outline(struct sender *sender, const char *owner,
 	}
 	if (is_known &&
 	    gg_send_outline_make(&seen->outline, sender->workspace, &source, &error) == 0 &&
-	    seen->outline != NULL)
+	    seen->outline != NULL) {
 		sender->outline_bytes += gg_send_outline_bytes(seen->outline);
+		if (sender->outline_bytes > OUTLINES_MAX_BYTES)
+			gg_seen_forget_outline(sender, seen);
+	}
 	gg_sent_totals_done(&totals);
 }
 
