@@ -152,6 +152,9 @@ int gg_sent_totals_write(const struct gg_sent_totals *totals, int directory, con
 	gg_buf_append(&bytes, totals->rows.items, totals->rows.count * sizeof(struct gg_sent_row));
 	if (bytes.failed)
 		return gg_error_memory(error, name);
+	/* Earlier versions search in the file's order. */
+	qsort(bytes.data + sizeof(head), totals->rows.count, sizeof(struct gg_sent_row),
+	      compare_sent);
 	head.sum = sum_of(bytes.data, bytes.length);
 	memcpy(bytes.data, &head, sizeof(head));
 	snprintf(part, sizeof(part), "%s.part", name);

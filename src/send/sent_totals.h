@@ -19,8 +19,8 @@
  *         be too large together; the difference of the total bounds them then.
  * Whole   rows are rounded each for itself, so that none becomes smaller: the sum of a process is
  *         right to half a byte for each row.
- * File    replaced as a whole by rename(); a damaged one is -EBADMSG.  Its rows may have any order;
- *         gg_sent_totals_read() sorts them.
+ * File    replaced as a whole by rename(); a damaged one is -EBADMSG.  Its rows are by key, also if
+ *         those in memory have another order.
  * Memory  24 bytes a row.
  * Threads one owner at a time.
  */

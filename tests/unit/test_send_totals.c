@@ -140,3 +140,25 @@ TEST(a_file_has_what_was_written_or_is_refused)
 	close(folder);
 	gg_sent_totals_done(&totals);
 }
+
+TEST(a_file_has_its_rows_by_key_whatever_their_order)
+{
+	struct gg_sent_row rows[STACKS], back[STACKS];
+	struct gg_sent_totals totals = { .number = 1 };
+	int folder = open(scratch_folder(), O_RDONLY | O_DIRECTORY), file;
+	off_t length;
+
+	for (uint64_t i = 0; i < STACKS; i++)
+		rows[i] = (struct gg_sent_row){ i * 7 % STACKS, i, i };
+	totals.rows.items = rows;
+	totals.rows.count = STACKS;
+	CHECK_EQ_I64(gg_sent_totals_write(&totals, folder, "order.totals", NULL), 0);
+	file = openat(folder, "order.totals", O_RDONLY);
+	length = lseek(file, 0, SEEK_END);
+	CHECK(pread(file, back, sizeof(back), length - (off_t)sizeof(back)) == sizeof(back));
+	for (uint64_t i = 0; i < STACKS; i++)
+		CHECK(back[i].key == i && back[i].bytes * 7 % STACKS == i);
+	CHECK(rows[1].key == 7); /* the caller's rows stay in their order */
+	close(file);
+	close(folder);
+}
