@@ -171,6 +171,24 @@ static bool add_live(const struct gg_send_outline *outline, struct gg_send_works
 	return true;
 }
 
+/*
+ * True if the process freed nothing but blocks that it inherited: these are not what it allocated
+ * (record/process/aggregates.h).
+ */
+static bool freed_inherited_alone(const struct gg_region_view *view)
+{
+	uint64_t inherited_count = view->header.counters[GG_COUNT_INHERITED];
+	uint64_t live_count = 0, freed_count = 0;
+
+	if (view->header.inherited_below_id == 0)
+		return false;
+	for (uint32_t i = 0; i < view->live_count; i++)
+		live_count += view->live[i].id < view->header.inherited_below_id;
+	for (uint32_t i = 0; i < view->site_total_count; i++)
+		freed_count += view->site_totals[i].freed.sample_count;
+	return freed_count > 0 && live_count + freed_count == inherited_count;
+}
+
 /* Freed blocks have no samples any more: the sums of their stack and thread stand for them. */
 static bool add_freed(const struct gg_send_outline *outline, struct gg_send_workspace *workspace,
                       const struct gg_region_view *view)
@@ -178,6 +196,8 @@ static bool add_freed(const struct gg_send_outline *outline, struct gg_send_work
 	struct gg_plain_tally more;
 	struct gg_tally folded = { 0 };
 
+	if (freed_inherited_alone(view))
+		return true;
 	for (uint32_t i = 0; i < view->site_total_count; i++) {
 		const struct gg_region_site_total *total = &view->site_totals[i];
 		const struct gg_sums *freed = &total->freed;

@@ -637,6 +637,35 @@ def two_ways():
                   expect((quick > 0) == (kind != "exact"), f"{quick} of {len(bodies_)} bodies are quick"))
 
 
+def heirs():
+    """Blocks that a forked process inherited and freed are not what it allocated."""
+    if "AGENT" not in os.environ:
+        return
+    os.mkdir("heirs")
+    program = Program("heirs", [os.environ["SEND_PROGRAM"], "fork"])
+    program.allocate(500)
+    region = next(path for name in os.listdir("heirs") if name.endswith(".region") and not name.startswith(
+        f"geiger-{program.pid}-") and (path := os.path.join("heirs", name)))
+    with Receiver() as receiver:
+        sender = subprocess.Popen([GEIGER, "send", region, "--every", "0.05", "--state", "heirs-state", "--to",
+                                   f"http://127.0.0.1:{receiver.port}"], stderr=subprocess.PIPE, text=True)
+        received, live = [], []
+        for _ in range(4):
+            while not (more := receiver.take()):
+                time.sleep(0.02)
+            received += more
+            live.append(more[-1].sums().get("inuse_space", 0))
+            program.allocate(300)
+        program.end()
+        sender.wait(timeout=PERIOD)
+        sender.stderr.close()
+        received += receiver.take()
+    total = sum_of(sums_by_id(received), "alloc_space")
+    check("inherited_blocks_that_are_freed_are_not_allocated", differs(total, report(region, "allocated"), 100),
+          expect(live[0] > live[-1] > 0, f"nothing was freed: {live}"),
+          expect(total < 100000, f"{total} bytes"), expect(any(is_quick(request.body) for request in received), "none is quick"))
+
+
 def short_of_files():
     """A sender that has no files left for a while goes on."""
     if "AGENT" not in os.environ:
@@ -789,6 +818,7 @@ def run():
     clock_steps()
     idle()
     two_ways()
+    heirs()
     short_of_files()
     cleaning()
     memory()

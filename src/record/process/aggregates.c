@@ -36,7 +36,8 @@ static bool may_be_biased(struct gg_target *target, uint32_t node)
 }
 
 /*
- * Writes one aggregate; true: it was written.  While the process runs, an event may arrive after
+ * Writes one aggregate; true: it was written, or is left out.  While the process runs, an event may
+ * arrive after
  * the view was taken, and its sample makes the difference negative.  In an open span such sums wait
  * for the next reconciliation; otherwise they count as damaged.
  */
@@ -46,9 +47,6 @@ static bool add_aggregate(struct gg_target *target, uint32_t node, uint32_t thre
 	struct gg_profile_writer *writer = target->writer;
 	struct gg_profile_aggregate aggregate = {
 		.process = target->id,
-		.thread = gg_ingest_thread(target, thread),
-		.stack = gg_stack_map_stack(&target->stack_map, &target->reader, writer, node,
-		                            UINT64_MAX),
 		.from_ns = span->from_ns,
 		.to_ns = span->to_ns,
 		.bucket_ns = span->bucket_ns,
@@ -67,6 +65,11 @@ static bool add_aggregate(struct gg_target *target, uint32_t node, uint32_t thre
 			target->bad_count++;
 		return false;
 	}
+	if (target->leaves_out)
+		return true;
+	aggregate.thread = gg_ingest_thread(target, thread);
+	aggregate.stack = gg_stack_map_stack(&target->stack_map, &target->reader, writer, node,
+	                                     UINT64_MAX);
 	if (is_biased)
 		aggregate.unknown_errors = 1u << GG_BYTES | 1u << GG_ALLOCATIONS;
 	writer->counts.biased_count += is_biased ? sums->sample_count : 0;
@@ -218,7 +221,8 @@ uint64_t gg_aggregates_inherited_unseen(const struct gg_target *target,
 	return count > target->inherited_count ? count - target->inherited_count : 0;
 }
 
-bool gg_aggregates_has_only_inherited(struct gg_target *target, const struct gg_region_view *view)
+bool gg_aggregates_rest_is_inherited(const struct gg_target *target,
+                                     const struct gg_region_view *view)
 {
 	struct gg_sums rest = gg_region_view_totals(view).allocated;
 	uint64_t freed_count;
@@ -226,12 +230,29 @@ bool gg_aggregates_has_only_inherited(struct gg_target *target, const struct gg_
 	if (target->reader.header.inherited_below_id == 0)
 		return false;
 	freed_count = gg_aggregates_inherited_unseen(target, view);
-	if (freed_count == 0)
-		return false;
 	gg_sums_subtract(&rest, &target->seen_sums);
-	if (rest.sample_count == freed_count)
+	return freed_count > 0 && rest.sample_count == freed_count;
+}
+
+bool gg_aggregates_has_only_inherited(struct gg_target *target, const struct gg_region_view *view)
+{
+	if (gg_aggregates_rest_is_inherited(target, view))
 		return true;
+	if (target->reader.header.inherited_below_id == 0 ||
+	    gg_aggregates_inherited_unseen(target, view) == 0)
+		return false;
 	target->is_shared = true;
 	target->writer->counts.shared_count++;
 	return false;
+}
+
+int gg_aggregates_leave_out(struct gg_target *target, const struct gg_region_view *view)
+{
+	const struct gg_span span = { 0 };
+	int status;
+
+	target->leaves_out = true;
+	status = gg_aggregates_write(target, view, &span);
+	target->leaves_out = false;
+	return status;
 }

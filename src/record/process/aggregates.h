@@ -29,6 +29,13 @@ int gg_aggregates_write(struct gg_target *target, const struct gg_region_view *v
 uint64_t gg_aggregates_inherited_unseen(const struct gg_target *target,
                                         const struct gg_region_view *view);
 
+/* Counts what gg_aggregates_write() would write as seen, so that nothing ever writes it. */
+int gg_aggregates_leave_out(struct gg_target *target, const struct gg_region_view *view);
+
+/* True if inherited blocks are all that the totals have beyond the known samples. */
+bool gg_aggregates_rest_is_inherited(const struct gg_target *target,
+                                     const struct gg_region_view *view);
+
 /*
  * True if the totals exceed the known samples only by inherited blocks that the process freed
  * before the recorder saw them.  The ancestor's samples stand for these, so an aggregate would

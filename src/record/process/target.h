@@ -86,7 +86,8 @@ struct gg_target {
 	bool seen_is_full;        /* some samples are in seen_sums alone */
 	bool was_off;             /* sampling was switched off for a while, or is */
 	uint64_t inherited_count; /* known inherited samples */
-	bool is_shared; /* blocks it freed may have been inherited (struct gg_profile_aggregate) */
+	bool is_shared;  /* blocks it freed may have been inherited (struct gg_profile_aggregate) */
+	bool leaves_out; /* aggregates are not written (gg_aggregates_leave_out) */
 	/* sums of an open span made no sense yet and wait for the next time */
 	bool has_aggregates_left;
 

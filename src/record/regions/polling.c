@@ -141,7 +141,7 @@ static void compact(struct gg_polling *polling)
  * missing in it.  Blocks that came and went between two views become sums with that span.
  */
 static int apply_view(struct gg_target *target, const struct gg_region_view *view,
-                      const struct gg_span *span)
+                      const struct gg_span *span, bool is_first)
 {
 	struct gg_profile_writer *writer = target->writer;
 	uint64_t lost_count = writer->counts.lost_count;
@@ -159,6 +159,9 @@ static int apply_view(struct gg_target *target, const struct gg_region_view *vie
 	if (target->exact != NULL) {
 		gg_exact_history_take(target, view, span->to_ns);
 		gg_exact_history_put_live(target);
+	} else if (is_first && gg_aggregates_rest_is_inherited(target, view)) {
+		/* Its ancestor allocated these.  Later views know each inherited block. */
+		gg_aggregates_leave_out(target, view);
 	} else {
 		gg_aggregates_write(target, view, span);
 	}
@@ -184,7 +187,7 @@ int gg_polling_take(struct gg_polling *polling, const struct gg_region_view *vie
 		span.bucket_ns = GG_POLLING_GRID_NS;
 	}
 	polling->set.round_count++;
-	apply_view(polling->target, view, &span);
+	apply_view(polling->target, view, &span, polling->count == 0);
 	gg_profile_writer_keep(
 		writer, gg_profile_set_session(polling->profile, &polling->session, writer->error));
 	gg_profile_writer_commit(writer);
