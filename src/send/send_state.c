@@ -23,7 +23,7 @@ enum {
 	STATE_TEXT_MAX = PATH_MAX + GG_SEND_OWNER_MAX + GG_SEND_ABOUT_MAX + 8,
 	NAME_DIGITS = 16,
 	UNUSED_SECONDS = 24 * 60 * 60,
-	UNMOUNTED_SECONDS = 30 * UNUSED_SECONDS, /* a target whose folder is missing, too */
+	UNMOUNTED_SECONDS = 30 * UNUSED_SECONDS, /* also the folder of the target is missing */
 };
 static const char target_name[] = "target", region_name[] = "region", limit_name[] = "limit";
 

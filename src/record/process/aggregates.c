@@ -37,9 +37,8 @@ static bool may_be_biased(struct gg_target *target, uint32_t node)
 
 /*
  * Writes one aggregate; true: it was written, or is left out.  While the process runs, an event may
- * arrive after
- * the view was taken, and its sample makes the difference negative.  In an open span such sums wait
- * for the next reconciliation; otherwise they count as damaged.
+ * arrive after the view was taken, and its sample makes the difference negative.  In an open span
+ * such sums wait for the next reconciliation; otherwise they count as damaged.
  */
 static bool add_aggregate(struct gg_target *target, uint32_t node, uint32_t thread,
                           const struct gg_sums *sums, const struct gg_span *span)
