@@ -280,8 +280,8 @@ def failing_profile():
 
 def main():
     for words in BUSY:
-        # The main thread of "stacks" waits for another thread most of the time.
-        way_in(words, ROUNDS, ("entry", "idle") if words == ["stacks"] else ("entry",))
+        # Their main threads wait for other threads and processes most of the time.
+        way_in(words, ROUNDS, ("entry", "idle") if words[0] in ("stacks", "churn", "forks") else ("entry",))
     for call in CALLS:
         way_in(["wait", call], max(2, ROUNDS // 10), ("idle", "entry"))
     for words in BUSY[:4]:
