@@ -109,9 +109,9 @@ good_profile() {
 	((samples >= real_least)) && [[ -z $dropped ]]
 }
 
-# The reasons for which a process that lives on may be refused: it waits, works, starts, executes
-# another program, is about to do so, or ends.
-readonly usual='not attached: (idle|busy)|not detached yet|glibc is not among|list of modules cannot be read|executed'
+# The reasons for which a process that lives on may be refused: it waits, works, starts, is attached
+# to at the moment, has executed another program, is about to do so, or ends.
+readonly usual='not attached: (idle|busy)|loader has not started the program|another geiger|has no region|not detached yet|glibc is not among|list of modules cannot be read|executed'
 readonly usual_ends='just ending|\(vfork\)|its main thread has ended'
 
 # count_rounds LOG
