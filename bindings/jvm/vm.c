@@ -45,7 +45,7 @@ static uint32_t is_begun; /* 1: the VM calls back */
 /* The VM's interval, and its interval before gg_jvm_begin(); 0: every allocation. */
 static uint64_t vm_interval_bytes, first_interval_bytes;
 
-/* Guards is_begun and changes of the VM's interval.  Callbacks only try it, so none waits for another. */
+/* Guards is_begun and changes of the interval.  Callbacks only try it, so none waits. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static uint64_t last_object; /* relaxed: only its own value matters */

@@ -32,7 +32,7 @@ struct gg_malloc_lock {
 	enum gg_malloc_part part;
 };
 
-/* Of the thread, the same in a forked child; 0: none yet. */
+/* A number of the thread, the same in a forked child; 0: none yet. */
 extern __thread uint32_t gg_malloc_thread_number
 	__attribute__((tls_model("initial-exec"), visibility("hidden")));
 

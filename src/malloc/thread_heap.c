@@ -22,12 +22,12 @@ struct gg_malloc_heap gg_malloc_empty_heap;
 __thread uint32_t gg_malloc_inside __attribute__((tls_model("initial-exec")));
 
 static __thread bool has_ended __attribute__((tls_model("initial-exec")));
-/* What gg_malloc_thread_heap leads to outside of sections; NULL: no heap. */
+/* The value of gg_malloc_thread_heap outside of sections; NULL: no heap. */
 static __thread struct gg_malloc_heap *own_heap __attribute__((tls_model("initial-exec")));
 __thread uint32_t gg_malloc_thread_number __attribute__((tls_model("initial-exec")));
 
 /*
- * What before_fork() did with the two locks: bits of enum gg_malloc_part for those that it took,
+ * The work of before_fork() on the two locks: bits of enum gg_malloc_part for those that it took,
  * and the same bits, shifted by 2, for those that the thread waited for.  A handler may fork during
  * a fork, so each fork shifts the bits of the outer ones to the left.
  */

@@ -238,6 +238,7 @@ static bool add_up(const struct gg_send_outline *outline, struct gg_send_workspa
 	    view->header.control.interval_bytes != outline->interval_bytes ||
 	    view->header.inherited_below_id != outline->inherited_below_id ||
 	    gg_region_is_exact(&view->header) ||
+	    view->header.counters[GG_COUNT_BIASED] != 0 || /* their error is unknown */
 	    !gg_array_extend(&workspace->rows, outline->row_count))
 		return false;
 	memset(workspace->rows.items, 0, outline->row_count * sizeof(*workspace->rows.items));

@@ -263,7 +263,8 @@ static struct gg_row_sums weigh(struct jfr_import *job, enum jfr_kind kind, uint
 		how.kind = GG_ROW_WEIGHING_SAMPLED;
 		how.interval_bytes = job->interval_bytes;
 		sums = gg_row_weighing(&how, 1, size);
-		if (!has_error(job))
+		/* async-profiler follows 1024 live objects at most, so they are a lower bound. */
+		if (kind == JFR_LIVE || !has_error(job))
 			sums.unknown_errors = 1u << GG_BYTES | 1u << GG_ALLOCATIONS;
 		return sums;
 	}
@@ -291,12 +292,19 @@ static int read_allocation(struct jfr_import *job, enum jfr_kind kind, uint32_t 
 	                        : gg_import_row(job->import, thread, stack, &none, &sums);
 }
 
-/* "OpenJDK 64-Bit Server VM (25.0.3+9-LTS) for linux-amd64 ...", or "25.0.3+9-LTS". */
+/*
+ * "OpenJDK 64-Bit Server VM (25.0.3+9-LTS) for linux-amd64 ...", or "25.0.3+9-LTS".  Java 8 states
+ * the version of HotSpot, "25.392-b08", which has no '+'.
+ */
 static unsigned release_of(const char *version)
 {
 	const char *open = strchr(version, '(');
+	const char *number = open != NULL ? open + 1 : version;
+	size_t length = strcspn(number, ") ");
 
-	return (unsigned)strtoul(open != NULL ? open + 1 : version, NULL, 10);
+	if (memmem(number, length, "-b", 2) != NULL && memchr(number, '+', length) == NULL)
+		return 8;
+	return (unsigned)strtoul(number, NULL, 10);
 }
 
 /* Reads the release of the VM, and the interval. */
