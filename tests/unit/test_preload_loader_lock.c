@@ -5,6 +5,7 @@
 #include <link.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -37,7 +38,8 @@ static bool child_reads_the_list(void)
 	if (pid == 0) {
 		alarm(LIMIT_SECONDS);
 		dl_iterate_phdr(count_module, &count);
-		_exit(count == 0);
+		/* A sanitizer's _exit() would miss the parent's threads. */
+		syscall(SYS_exit_group, count == 0);
 	}
 	return pid > 0 && waitpid(pid, &status, 0) == pid && status == 0;
 }
