@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/binary_search.h"
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/time_units.h"
@@ -512,21 +513,13 @@ static bool order_totals(struct gg_send_outline *outline, const struct gg_extrac
 
 	for (size_t i = 0; is_whole && i < extract->row_count; i++) {
 		uint64_t key = gg_sent_key(extract->model, extract->rows[i].stack);
-		size_t low = 0, high = count;
+		size_t at = gg_lower_bound(0, count, row, sent->rows.items[row].key < key);
 
-		while (low < high) {
-			size_t middle = low + (high - low) / 2;
-
-			if (sent->rows.items[middle].key < key)
-				low = middle + 1;
-			else
-				high = middle;
-		}
-		is_whole = low < count && sent->rows.items[low].key == key && !is_used[low];
+		is_whole = at < count && sent->rows.items[at].key == key && !is_used[at];
 		if (!is_whole)
 			break;
-		is_used[low] = 1;
-		outline->totals.rows.items[used++] = sent->rows.items[low];
+		is_used[at] = 1;
+		outline->totals.rows.items[used++] = sent->rows.items[at];
 	}
 	for (size_t i = 0; is_whole && i < count; i++)
 		if (!is_used[i])

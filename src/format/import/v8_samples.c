@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/binary_search.h"
 #include "stats/estimate/tally.h"
 
 enum {
@@ -165,17 +166,8 @@ int gg_v8_samples_decode(struct gg_v8_samples *samples, double interval_bytes)
 /* The first sample of a node, or of one with a larger number. */
 static size_t first_of(const struct gg_v8_samples *samples, uint64_t node_id)
 {
-	size_t low = 0, high = samples->items.count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (samples->items.items[middle].node_id < node_id)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return gg_lower_bound(0, samples->items.count, i,
+	                      samples->items.items[i].node_id < node_id);
 }
 
 static const struct gg_v8_size *size_of(const struct gg_v8_samples *samples, uint64_t size)
