@@ -99,6 +99,7 @@ int gg_ring_open(struct gg_ring_reader *ret_reader, int fd)
 		.offset = table->offset,
 		.capacity = table->capacity,
 		.tail = header.ring_tail,
+		.end = UINT64_MAX,
 	};
 	return 0;
 }
@@ -133,6 +134,8 @@ int gg_ring_read(struct gg_ring_reader *reader, struct gg_region_event *events, 
 	count = head - reader->tail;
 	if (count > reader->capacity)
 		return -EBADMSG; /* no writer stores such a head */
+	if (head > reader->end)
+		count = reader->end > reader->tail ? reader->end - reader->tail : 0;
 	/* One call reads up to the end of the table; the next call begins at its start. */
 	count = count < (uint64_t)max ? count : (uint64_t)max;
 	if (count > reader->capacity - (reader->tail & (reader->capacity - 1)))

@@ -30,6 +30,7 @@ struct gg_ring_reader {
 	uint64_t offset; /* offset of the records */
 	uint64_t capacity;
 	uint64_t tail;
+	uint64_t end;        /* places from here on are not read; UINT64_MAX at first */
 	uint64_t lost_count; /* places skipped: a writer died there, or the file is damaged */
 };
 
@@ -46,9 +47,9 @@ uint64_t gg_ring_head(const struct gg_ring_reader *reader);
 
 /*
  * Copies up to `max` published events in the order of their places, returns the places to the
- * writers, and returns the number of events, or -Exxx.  Stops at a place that is claimed but not
- * published, unless `final` is true: then the writers are dead.  The values are those of the file:
- * check thread, stack, and sample before use.
+ * writers, and returns the number of events, or -Exxx.  Stops at the reader's end, and at a place
+ * that is claimed but not published, unless `final` is true: then the writers are dead.  The values
+ * are those of the file: check thread, stack, and sample before use.
  */
 int gg_ring_read(struct gg_ring_reader *reader, struct gg_region_event *events, int max,
                  bool final);

@@ -12,7 +12,10 @@
 #include "record/process/inherited.h"
 #include "record/process/reconcile.h"
 
+#include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "region.h"
@@ -231,6 +234,113 @@ TEST_WITH(scene, any_order_of_events_and_losses_adds_up)
 	}
 	finish(scene);
 	check_sums(scene);
+}
+
+/* --- the end of a recording that the process outlives --- */
+
+enum { LIVING_BLOCKS = 8 };
+
+struct living {
+	struct scene *scene;
+	bool is_over;
+};
+
+/* Allocates and frees blocks of one stack, with pauses in which a view is of one instant. */
+static void *live_on(void *context)
+{
+	const struct timespec pause = { .tv_nsec = 100000 };
+	struct living *living = context;
+	struct scene *scene = living->scene;
+	struct gg_allocation sample;
+
+	for (uint64_t i = 0; !__atomic_load_n(&living->is_over, __ATOMIC_RELAXED); i++) {
+		uint64_t address = 0x10000 + i % LIVING_BLOCKS * 16;
+
+		gg_region_record_free(&scene->region, &scene->thread,
+		                      (const void *)(uintptr_t)address, 0, 100 + i, 0);
+		sample = region_sample(address, 1000, scene->nodes[0]);
+		sample.time_ns = 100 + i;
+		gg_region_record_alloc(&scene->region, &scene->thread, &sample);
+		nanosleep(&pause, NULL);
+	}
+	return NULL;
+}
+
+/* The sums of a profile that must agree. */
+struct outlived {
+	uint64_t allocated_count, freed_count, sample_count, ended_count, aggregate_count;
+	bool is_torn;
+};
+
+static int outlived_total(const struct gg_profile_total *total, void *context)
+{
+	struct outlived *found = context;
+
+	found->allocated_count += total->allocated.sample_count;
+	found->freed_count += total->freed.sample_count;
+	return 0;
+}
+
+static int outlived_sample(const struct gg_profile_sample *sample, void *context)
+{
+	struct outlived *found = context;
+
+	found->sample_count++;
+	found->ended_count += sample->free_ns != GG_TIME_NONE;
+	return 0;
+}
+
+static int outlived_aggregate(const struct gg_profile_aggregate *aggregate, void *context)
+{
+	((struct outlived *)context)->aggregate_count += (uint64_t)aggregate->sums.sample_count;
+	return 0;
+}
+
+static int outlived_event(const struct gg_profile_event *event, void *context)
+{
+	if (strcmp(event->kind, "torn") == 0)
+		((struct outlived *)context)->is_torn = true;
+	return 0;
+}
+
+/* The recording ends at one moment: what comes after the last view is in no number of it. */
+TEST(samples_of_a_process_that_lives_on_add_up_to_its_totals)
+{
+	uint32_t whole_count = 0;
+
+	for (int round = 0; round < 40; round++) {
+		const struct timespec start_up = { .tv_nsec = 500000 };
+		struct scene scene = { 0 };
+		struct living living = { .scene = &scene };
+		struct outlived found = { 0 };
+		pthread_t thread;
+
+		scene_setup(&scene);
+		REQUIRE(pthread_create(&thread, NULL, live_on, &living) == 0);
+		nanosleep(&start_up, NULL);
+		CHECK(gg_final_state_write(scene.target,
+		                           (struct gg_end_bounds){ GG_TIME_NONE, GG_TIME_NONE },
+		                           "lived on") == 0);
+		__atomic_store_n(&living.is_over, true, __ATOMIC_RELAXED);
+		pthread_join(thread, NULL);
+		REQUIRE(gg_profile_writer_commit(&scene.writer) == 0);
+		REQUIRE(gg_profile_each_total(scene.profile, outlived_total, &found,
+		                              &scene.error) == 0);
+		REQUIRE(gg_profile_each_sample(scene.profile, outlived_sample, &found,
+		                               &scene.error) == 0);
+		REQUIRE(gg_profile_each_aggregate(scene.profile, outlived_aggregate, &found,
+		                                  &scene.error) == 0);
+		REQUIRE(gg_profile_each_event(scene.profile, outlived_event, &found,
+		                              &scene.error) == 0);
+		if (!found.is_torn) {
+			whole_count++;
+			CHECK_EQ_U64(found.sample_count + found.aggregate_count,
+			             found.allocated_count);
+			CHECK_EQ_U64(found.ended_count + found.aggregate_count, found.freed_count);
+		}
+		scene_teardown(&scene);
+	}
+	CHECK(whole_count > 0);
 }
 
 struct exact_rows {

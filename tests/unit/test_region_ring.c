@@ -2,6 +2,7 @@
 /* test_region_ring - shows that the ring keeps events until they are read or it is full. */
 #include <errno.h>
 
+#include "region/reader/view.h"
 #include "region/ring.h"
 #include "region_fixture.h"
 #include "test.h"
@@ -53,6 +54,35 @@ TEST(a_full_ring_drops_events_and_never_state)
 	CHECK_EQ_U64(events[63].sample.size_bytes, 64);
 	CHECK(record(16 * 200, 1, 0) != 0);
 	CHECK_EQ_I64(gg_ring_read(&reader, events, 100, false), 1);
+	end();
+}
+
+TEST(a_reader_stops_at_its_end_which_a_view_names)
+{
+	struct gg_ring_reader reader;
+	struct gg_region_event events[40];
+	struct gg_region_view view;
+
+	if (!begin_small())
+		return;
+	for (uint64_t i = 1; i <= 10; i++)
+		record(i * 16, i, 0);
+	CHECK_EQ_I64(gg_ring_open(&reader, region.map.fd), 0);
+	CHECK_EQ_I64(gg_ring_read(&reader, events, 4, false), 4);
+	REQUIRE(gg_region_view_read(&view, region.map.fd, "the region", NULL) == 0);
+	CHECK(!view.torn);
+	CHECK_EQ_U64(view.ring_head, 10);
+	reader.end = view.ring_head;
+	for (uint64_t i = 11; i <= 15; i++)
+		record(i * 16, i, 0);
+	CHECK_EQ_I64(gg_ring_read(&reader, events, 40, false), 6);
+	CHECK_EQ_U64(events[5].sample.size_bytes, 10);
+	CHECK_EQ_I64(gg_ring_read(&reader, events, 40, false), 0);
+	reader.end = 3; /* before what was read already */
+	CHECK_EQ_I64(gg_ring_read(&reader, events, 40, false), 0);
+	reader.end = UINT64_MAX;
+	CHECK_EQ_I64(gg_ring_read(&reader, events, 40, false), 5);
+	gg_region_view_done(&view);
 	end();
 }
 

@@ -86,9 +86,21 @@ static void count_overhead(struct gg_target *target, const struct gg_region_head
 }
 
 /*
+ * Reads the events that a living process put before the view, and none of those that came after it:
+ * the profile ends with the view, and its samples add up to the view's totals.  A torn view has no
+ * such moment.
+ */
+static void drain_up_to(struct gg_target *target, const struct gg_region_view *view)
+{
+	if (!view->torn)
+		target->ring.end = view->ring_head;
+	gg_ingest_drain(target, false);
+}
+
+/*
  * Reads the region for the last time and writes everything that it tells: live samples, losses,
- * totals, threads, and counters.  `end_ns` is its latest possible end.  A dead process changes
- * nothing after the view, so every known sample can be compared with the view.
+ * totals, threads, and counters.  `end_ns` is its latest possible end.  If no known sample is
+ * younger than the view, each of them can be compared with it: a dead process changes nothing.
  */
 static int take_final_state(struct gg_target *target, int64_t end_ns)
 {
@@ -96,7 +108,7 @@ static int take_final_state(struct gg_target *target, int64_t end_ns)
 	bool is_dead = end_ns != GG_TIME_NONE;
 	struct gg_span span = { .from_ns = target->has_ring ? target->aggregate_from_ns
 		                                            : target->record.start_ns };
-	uint64_t before_id = is_dead ? UINT64_MAX : writer->next_id;
+	uint64_t before_id = writer->next_id;
 	uint64_t lost_count = writer->counts.lost_count;
 	struct gg_error error = { 0 };
 	struct gg_region_view view;
@@ -109,8 +121,10 @@ static int take_final_state(struct gg_target *target, int64_t end_ns)
 		                               "the last state of the region %s", error.message);
 	}
 	if (!is_dead)
-		gg_ingest_drain(target, false);
+		drain_up_to(target, &view);
 	gg_stack_map_update(&target->stack_map, &target->reader, writer);
+	if (is_dead || !view.torn)
+		before_id = UINT64_MAX;
 	span.to_ns = is_dead ? end_ns : writer->now_ns;
 	gg_reconcile_samples(target, &view, before_id, span.to_ns);
 	gg_process_tables_moved(target, &view);

@@ -199,6 +199,8 @@ static int copy_numbers(const struct source *source, struct gg_region_view *view
 	 * first header. */
 	if (status == 0)
 		status = read_header(source, &view->header);
+	/* A thread puts its event after its operation, and none goes on if the copy is not torn. */
+	view->ring_head = view->header.ring_head;
 	if (status == 0)
 		status = read_table(source, &view->header, GG_TABLE_SITE_TOTALS, &view->site_totals,
 		                    &view->site_total_count);

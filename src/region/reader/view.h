@@ -35,7 +35,9 @@
 struct gg_region_view {
 	/* The file's header with valid lengths; GG_COUNT_SAMPLES and GG_COUNT_FREES are set. */
 	struct gg_region_header header;
-	bool torn;               /* the copy is not of one instant */
+	bool torn; /* the copy is not of one instant */
+	/* If not torn: events below it are of operations that the copy has; others came later. */
+	uint64_t ring_head;
 	uint32_t finished_count; /* published operations that were applied */
 	uint64_t damaged_count;  /* records left out, because no writer makes them */
 
