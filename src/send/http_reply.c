@@ -114,6 +114,8 @@ static enum gg_http_reply_state parse_head(struct reply_text *from, int64_t now_
 	for (int i = 9; i < STATUS_LINE_BYTES; i++)
 		if (digit_of(line.at[i], 10) < 0)
 			return GG_HTTP_REPLY_MALFORMED;
+	if (line.end - line.at > STATUS_LINE_BYTES && line.at[STATUS_LINE_BYTES] != ' ')
+		return GG_HTTP_REPLY_MALFORMED; /* a number of four digits */
 	reply->status = 100 * (line.at[9] - '0') + 10 * (line.at[10] - '0') + line.at[11] - '0';
 	if (reply->status < 100 || reply->status > 599) {
 		reply->status = 0;

@@ -50,6 +50,7 @@ TEST(what_is_no_http_is_malformed)
 {
 	CHECK(parse("SSH-2.0-OpenSSH\r\n\r\n", false) == GG_HTTP_REPLY_MALFORMED);
 	CHECK(parse("HTTP/1.1 099 x\r\n\r\n", false) == GG_HTTP_REPLY_MALFORMED);
+	CHECK(parse("HTTP/1.1 2000 x\r\n\r\n", false) == GG_HTTP_REPLY_MALFORMED);
 	CHECK(parse("HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n", false) ==
 	      GG_HTTP_REPLY_MALFORMED);
 	CHECK(reply.status == 0);

@@ -111,9 +111,11 @@ static struct gg_wire string_of(const struct otlp_import *job, uint64_t number)
 static bool is_same_text(const struct otlp_import *job, uint64_t a, uint64_t b)
 {
 	struct gg_wire left = string_of(job, a), right = string_of(job, b);
+	size_t length = gg_wire_length(&left);
 
-	return a == b || (gg_wire_length(&left) == gg_wire_length(&right) &&
-	                  memcmp(left.at, right.at, gg_wire_length(&left)) == 0);
+	/* An empty text may have no address, which memcmp() must not get. */
+	return a == b || (length == gg_wire_length(&right) &&
+	                  (length == 0 || memcmp(left.at, right.at, length) == 0));
 }
 
 static int find_column(struct otlp_import *job, const struct otlp_value_type *type,
