@@ -343,3 +343,47 @@ TEST(rough_tallies_say_the_same)
 	check_rough(4);
 	check_rough(5);
 }
+
+/* Of all schemes, with known and unknown skews, sizes, and errors. */
+TEST(rough_tallies_add_folded_samples_as_exact_ones_do)
+{
+	static const enum gg_scheme schemes[] = { GG_SCHEME_POISSON,        GG_SCHEME_BERNOULLI,
+		                                  GG_SCHEME_POISSON_COUNT,  GG_SCHEME_STRIDE,
+		                                  GG_SCHEME_PER_ALLOCATION, GG_SCHEME_OPTIMAL };
+	struct gg_rng rng;
+
+	gg_rng_seed(&rng, 9, 0);
+	for (int group = 0; group < 200; group++) {
+		struct gg_plain_tally plain = { 0 }, wanted;
+		struct gg_tally exact = { 0 };
+
+		for (int i = 0; i < 20; i++) {
+			const struct gg_draw draw = { ldexp(1, (int)gg_rng_below(&rng, 20)), 0, 1,
+				                      schemes[gg_rng_below(&rng, 6)] };
+			struct gg_folded folded = { .most_bytes = UINT64_MAX };
+			uint64_t least = gg_rng_below(&rng, 5000);
+			uint64_t count = gg_rng_below(&rng, 10);
+
+			for (uint64_t k = 0; k < count; k++)
+				fold(&folded, &draw, least + gg_rng_below(&rng, 100000));
+			if (gg_rng_below(&rng, 2) == 0) {
+				folded.least_bytes = least;
+				folded.most_bytes = least + 100000;
+			}
+			folded.bytes_skew = (double)gg_rng_below(&rng, 2) * folded.bytes;
+			folded.count_skew = (double)gg_rng_below(&rng, 2) * folded.count;
+			if (gg_rng_below(&rng, 4) == 0)
+				folded.unknown_errors = (uint32_t)gg_rng_below(&rng, 4);
+			gg_tally_add_folded(&exact, &folded);
+			gg_plain_tally_add_folded(&plain, &folded);
+		}
+		gg_plain_tally_of(&wanted, &exact);
+		for (size_t i = 0; i < sizeof(wanted) / sizeof(double); i++) {
+			double value = ((const double *)&wanted)[i];
+			double found = ((const double *)&plain)[i];
+
+			CHECK_MSG(fabs(found - value) <= 1e-12 * value,
+			          "group %d, field %zu: %g, not %g", group, i, found, value);
+		}
+	}
+}

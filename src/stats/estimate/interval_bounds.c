@@ -158,8 +158,8 @@ static struct gg_end_law widest_law(const struct gg_high_end *end, double x,
 {
 	const double golden = 0.6180339887498949;
 	double low = end->skew, high = end->skew + end->skew_slack;
-	struct gg_end_law best = end->law, limit;
-	double largest = value(&best, x), at_limit;
+	struct gg_end_law best = end->law, limit, of_a, of_b;
+	double largest = value(&best, x), at_limit, a, b, at_a, at_b;
 
 	limit = gg_end_law_shifted(end->mean, end->variance, high);
 	at_limit = value(&limit, x);
@@ -167,20 +167,35 @@ static struct gg_end_law widest_law(const struct gg_high_end *end, double x,
 		largest = at_limit;
 		best = limit;
 	}
+	a = high - golden * (high - low);
+	b = low + golden * (high - low);
+	of_a = gg_end_law_shifted(end->mean, end->variance, a);
+	of_b = gg_end_law_shifted(end->mean, end->variance, b);
+	at_a = value(&of_a, x);
+	at_b = value(&of_b, x);
 	for (int i = 0; i < 24; i++) {
-		double a = high - golden * (high - low), b = low + golden * (high - low);
-		struct gg_end_law of_a = gg_end_law_shifted(end->mean, end->variance, a);
-		struct gg_end_law of_b = gg_end_law_shifted(end->mean, end->variance, b);
-		double at_a = value(&of_a, x), at_b = value(&of_b, x);
-
 		if (fmax(at_a, at_b) > largest) {
 			largest = fmax(at_a, at_b);
 			best = at_a > at_b ? of_a : of_b;
 		}
-		if (at_a < at_b)
+		/* The ratio is such that one of the two points is a point of the next step. */
+		if (at_a < at_b) {
 			low = a;
-		else
+			a = b;
+			of_a = of_b;
+			at_a = at_b;
+			b = low + golden * (high - low);
+			of_b = gg_end_law_shifted(end->mean, end->variance, b);
+			at_b = value(&of_b, x);
+		} else {
 			high = b;
+			b = a;
+			of_b = of_a;
+			at_b = at_a;
+			a = high - golden * (high - low);
+			of_a = gg_end_law_shifted(end->mean, end->variance, a);
+			at_a = value(&of_a, x);
+		}
 	}
 	return best;
 }

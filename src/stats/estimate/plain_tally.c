@@ -77,28 +77,35 @@ void gg_plain_tally_tally(const struct gg_plain_tally *plain, struct gg_tally *r
 	ret_tally->changed_bytes = ret_tally->changed_share = 0;
 }
 
-void gg_plain_tally_add_share(struct gg_plain_tally *plain, const struct gg_share *share,
-                              uint64_t size_bytes)
+void gg_plain_tally_add_shares(struct gg_plain_tally *plain, const struct gg_share *share,
+                               uint64_t size_bytes, uint64_t count)
 {
 	struct gg_plain_moments *of = share->is_sure ? plain->sure : plain->usual;
+	double times = (double)count;
 
-	plain->sample_count += 1;
-	plain->sample_point_count += share->sample_point_count;
-	of[GG_BYTES].seen += (double)size_bytes;
-	of[GG_ALLOCATIONS].seen += 1;
+	plain->sample_count += times;
+	plain->sample_point_count += times * share->sample_point_count;
+	of[GG_BYTES].seen += times * (double)size_bytes;
+	of[GG_ALLOCATIONS].seen += times;
 	for (int i = 0; i < GG_QUANTITY_COUNT; i++) {
-		of[i].value += share->value[i];
-		of[i].variance += share->variance[i];
-		of[i].skew += share->skew[i];
-		plain->unknown[i] += share->unknown;
+		of[i].value += times * share->value[i];
+		of[i].variance += times * share->variance[i];
+		of[i].skew += times * share->skew[i];
+		plain->unknown[i] += times * share->unknown;
 		gg_plain_tally_raise(&plain->reserve_max[i], share->reserve[i]);
 	}
-	plain->failed_bytes += share->failed_bytes;
-	plain->failed_variance += share->failed_variance;
-	plain->rest_bytes += (double)share->rest_bytes;
+	plain->failed_bytes += times * share->failed_bytes;
+	plain->failed_variance += times * share->failed_variance;
+	plain->rest_bytes += times * (double)share->rest_bytes;
 	gg_plain_tally_raise(&plain->sampled_interval_max, share->sampled_interval);
 	gg_plain_tally_raise(&plain->allocations_per_byte_max, share->allocations_per_byte);
 	gg_plain_tally_raise(&plain->unbounded_bytes, share->unbounded_bytes);
+}
+
+void gg_plain_tally_add_share(struct gg_plain_tally *plain, const struct gg_share *share,
+                              uint64_t size_bytes)
+{
+	gg_plain_tally_add_shares(plain, share, size_bytes, 1);
 }
 
 /* Adds the numbers of gg_share_of(), as gg_tally_add() does, so that both kinds of tally agree. */
@@ -108,4 +115,35 @@ void gg_plain_tally_add_sample(struct gg_plain_tally *plain, const struct gg_dra
 	struct gg_share share = gg_share_of(draw, size_bytes);
 
 	gg_plain_tally_add_share(plain, &share, size_bytes);
+}
+
+void gg_plain_tally_add_folded(struct gg_plain_tally *plain, const struct gg_folded *folded)
+{
+	const double seen[] = { (double)folded->seen_bytes, (double)folded->sample_count };
+	const double value[] = { folded->bytes, folded->count };
+	const double variance[] = { folded->bytes_variance, folded->count_variance };
+	struct gg_folded_share share;
+	struct gg_plain_moments *of;
+
+	if (folded->sample_count == 0)
+		return;
+	share = gg_folded_share_of(folded);
+	of = share.is_sure ? plain->sure : plain->usual;
+	plain->sample_count += (double)folded->sample_count;
+	for (int i = 0; i < GG_QUANTITY_COUNT; i++) {
+		if ((folded->unknown_errors & 1u << i) == 0) {
+			of[i].seen += seen[i];
+			of[i].value += value[i];
+			of[i].variance += variance[i];
+			of[i].skew += share.skew[i];
+			plain->skew_slack[i] += share.skew_slack[i];
+		} else { /* an estimate without an error (tally.c) */
+			plain->usual[i].value += value[i];
+			plain->unknown[i] += 1;
+		}
+		gg_plain_tally_raise(&plain->reserve_max[i], share.reserve[i]);
+	}
+	gg_plain_tally_raise(&plain->sampled_interval_max, share.sampled_interval);
+	gg_plain_tally_raise(&plain->allocations_per_byte_max, share.allocations_per_byte);
+	gg_plain_tally_raise(&plain->unbounded_bytes, share.unbounded_bytes);
 }

@@ -49,6 +49,12 @@ void gg_plain_tally_add_sample(struct gg_plain_tally *plain, const struct gg_dra
 /* Adds one sample of which the caller knows what gg_share_of() gives. */
 void gg_plain_tally_add_share(struct gg_plain_tally *plain, const struct gg_share *share,
                               uint64_t size_bytes);
+/* Adds as many samples of that share and size. */
+void gg_plain_tally_add_shares(struct gg_plain_tally *plain, const struct gg_share *share,
+                               uint64_t size_bytes, uint64_t count);
+
+/* Adds folded samples, as gg_tally_add_folded() does. */
+void gg_plain_tally_add_folded(struct gg_plain_tally *plain, const struct gg_folded *folded);
 
 static inline void gg_plain_moments_add(struct gg_plain_moments *sum,
                                         const struct gg_plain_moments *more)

@@ -205,12 +205,15 @@ static double bytes_skew_most(const struct gg_folded *folded, double size_most)
 static double weight_most(const struct gg_folded *folded, double length_least)
 {
 	double rest = folded->count - (double)(folded->sample_count - 1);
-	double by_variance = 0.5 + sqrt(0.25 + folded->count_variance);
-	double by_size = folded->scheme == GG_SCHEME_PER_ALLOCATION
-	                         ? folded->sampling_interval
-	                         : -1 / expm1(-length_least / folded->sampling_interval);
+	double by_sums = fmin(rest, 0.5 + sqrt(0.25 + folded->count_variance));
+	double interval = folded->sampling_interval;
 
-	return fmax(1, fmin(fmin(rest, by_variance), by_size));
+	if (folded->scheme == GG_SCHEME_PER_ALLOCATION)
+		return fmax(1, fmin(by_sums, interval));
+	/* The weight of a size is above 1 and above R/Z, which mostly tells the smallest bound. */
+	if (by_sums <= 1 || by_sums * length_least <= interval)
+		return fmax(1, by_sums);
+	return fmax(1, fmin(by_sums, -1 / expm1(-length_least / interval)));
 }
 
 /*
@@ -238,14 +241,14 @@ static void narrow_sizes(const struct gg_folded *folded, double *ret_least, doub
 }
 
 /*
- * Raises the maxima, as for samples.  Even an allocation that is nearly always sampled can have
- * been missed.  R ln(1000 n) is a size for which the probability that any of n was missed is 0.1 %.
+ * Fills the maxima, as for samples.  Even an allocation that is nearly always sampled can have been
+ * missed.  R ln(1000 n) is a size for which the probability that any of n was missed is 0.1 %.
  */
-static void add_folded_reserve(struct gg_tally *tally, const struct gg_folded *folded,
-                               double size_most, double length_least, double weight_most,
-                               bool may_be_sure)
+static void fill_reserve(struct gg_folded_share *share, const struct gg_folded *folded,
+                         double size_most, double length_least, double weight_most,
+                         bool may_be_sure)
 {
-	double count = (double)folded->sample_count, *reserve = tally->reserve_max;
+	double count = (double)folded->sample_count;
 	double bytes = folded->sampling_interval, weight = folded->sampling_interval / length_least;
 
 	/*
@@ -259,15 +262,14 @@ static void add_folded_reserve(struct gg_tally *tally, const struct gg_folded *f
 	if (folded->scheme == GG_SCHEME_PER_ALLOCATION) {
 		bytes *= fmax(size_most, 1);
 		weight = folded->sampling_interval;
-		tally->unbounded_bytes = 1;
+		share->unbounded_bytes = 1;
 	} else if (may_be_sure) {
 		bytes = fmax(bytes, fmin(size_most, bytes * log(1000 * count)) / log(40));
 	}
-	weight = fmin(weight, weight_most);
-	reserve[GG_BYTES] = fmax(reserve[GG_BYTES], bytes);
-	reserve[GG_ALLOCATIONS] = fmax(reserve[GG_ALLOCATIONS], weight);
-	tally->sampled_interval_max = fmax(tally->sampled_interval_max, bytes);
-	tally->allocations_per_byte_max = fmax(tally->allocations_per_byte_max, 1 / length_least);
+	share->reserve[GG_BYTES] = bytes;
+	share->reserve[GG_ALLOCATIONS] = fmin(weight, weight_most);
+	share->sampled_interval = bytes;
+	share->allocations_per_byte = 1 / length_least;
 }
 
 static double probability_at(const struct gg_folded *folded, double size)
@@ -289,6 +291,36 @@ static bool is_sure_at(const struct gg_folded *folded, double size)
 	return probability_at(folded, size) >= GG_SURE_PROBABILITY;
 }
 
+/* Sets the third cumulant of a quantity; if it is unknown, it is at most `most`. */
+static void set_skew(struct gg_folded_share *share, enum gg_quantity quantity, double skew,
+                     double most)
+{
+	if (skew > 0)
+		share->skew[quantity] = skew;
+	else
+		share->skew_slack[quantity] = most;
+}
+
+struct gg_folded_share gg_folded_share_of(const struct gg_folded *folded)
+{
+	struct gg_folded_share share = { 0 };
+	double least, most, length_least, weight;
+
+	gg_assert(folded->sample_count > 0);
+	narrow_sizes(folded, &least, &most);
+	length_least = fmax(least, 1);
+	weight = weight_most(folded, length_least);
+	share.is_sure = is_sure_at(folded, least);
+	if ((folded->unknown_errors & 1u << GG_BYTES) == 0)
+		set_skew(&share, GG_BYTES, folded->bytes_skew, bytes_skew_most(folded, most));
+	if ((folded->unknown_errors & 1u << GG_ALLOCATIONS) == 0)
+		set_skew(&share, GG_ALLOCATIONS, folded->count_skew,
+		         count_skew_most(folded, length_least, weight));
+	fill_reserve(&share, folded, most, length_least, weight,
+	             !share.is_sure && is_sure_at(folded, most));
+	return share;
+}
+
 /*
  * Adds an estimate without an error.  Its samples give no lower bound, so they do not count as
  * seen.
@@ -302,45 +334,39 @@ static void add_unknown(struct gg_tally *tally, const struct gg_folded *folded,
 	add(&tally->unknown[quantity], 1);
 }
 
-/* Adds the sums of one quantity.  If its third cumulant is unknown, it is at most skew_most. */
+/* Adds the sums of one quantity. */
 static void add_known(struct gg_tally *tally, struct gg_moments *of, enum gg_quantity quantity,
-                      const struct gg_folded *folded, double skew_most)
+                      const struct gg_folded *folded, const struct gg_folded_share *share)
 {
 	bool is_bytes = quantity == GG_BYTES;
-	double skew = is_bytes ? folded->bytes_skew : folded->count_skew;
 
 	add_integer(&of[quantity].seen, is_bytes ? folded->seen_bytes : folded->sample_count);
 	add(&of[quantity].value, is_bytes ? folded->bytes : folded->count);
 	add(&of[quantity].variance, is_bytes ? folded->bytes_variance : folded->count_variance);
-	if (skew > 0)
-		add(&of[quantity].skew, skew);
-	else
-		add(&tally->skew_slack[quantity], skew_most);
+	add(&of[quantity].skew, share->skew[quantity]);
+	add(&tally->skew_slack[quantity], share->skew_slack[quantity]);
 }
 
 void gg_tally_add_folded(struct gg_tally *tally, const struct gg_folded *folded)
 {
-	double least, most, length_least, weight;
-	struct gg_moments *of;
+	struct gg_folded_share share;
 
 	if (folded->sample_count == 0)
 		return;
-	narrow_sizes(folded, &least, &most);
-	length_least = fmax(least, 1);
-	weight = weight_most(folded, length_least);
-	of = is_sure_at(folded, least) ? tally->sure : tally->usual;
+	share = gg_folded_share_of(folded);
 	tally->sample_count += folded->sample_count;
-	if ((folded->unknown_errors & 1u << GG_BYTES) == 0)
-		add_known(tally, of, GG_BYTES, folded, bytes_skew_most(folded, most));
-	else
-		add_unknown(tally, folded, GG_BYTES);
-	if ((folded->unknown_errors & 1u << GG_ALLOCATIONS) == 0)
-		add_known(tally, of, GG_ALLOCATIONS, folded,
-		          count_skew_most(folded, length_least, weight));
-	else
-		add_unknown(tally, folded, GG_ALLOCATIONS);
-	add_folded_reserve(tally, folded, most, length_least, weight,
-	                   of == tally->usual && is_sure_at(folded, most));
+	for (int i = 0; i < GG_QUANTITY_COUNT; i++) {
+		if ((folded->unknown_errors & 1u << i) == 0)
+			add_known(tally, share.is_sure ? tally->sure : tally->usual,
+			          (enum gg_quantity)i, folded, &share);
+		else
+			add_unknown(tally, folded, (enum gg_quantity)i);
+		tally->reserve_max[i] = fmax(tally->reserve_max[i], share.reserve[i]);
+	}
+	tally->sampled_interval_max = fmax(tally->sampled_interval_max, share.sampled_interval);
+	tally->allocations_per_byte_max = fmax(tally->allocations_per_byte_max,
+	                                       share.allocations_per_byte);
+	tally->unbounded_bytes = fmax(tally->unbounded_bytes, share.unbounded_bytes);
 }
 
 static void combine_moments(struct gg_moments *moments, double sign, const struct gg_moments *other)

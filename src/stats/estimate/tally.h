@@ -199,6 +199,22 @@ struct gg_folded {
 void gg_tally_add_folded(struct gg_tally *tally, const struct gg_folded *folded);
 
 /*
+ * The contribution of folded samples to the fields of a tally with the same names, as that of a
+ * sample is (struct gg_share); `seen` grows by their bytes and their number, unless the error is
+ * unknown.
+ */
+struct gg_folded_share {
+	bool is_sure; /* of all of them */
+	double skew[GG_QUANTITY_COUNT], skew_slack[GG_QUANTITY_COUNT];
+	/* Lower bounds of the tally's maxima. */
+	double reserve[GG_QUANTITY_COUNT], sampled_interval, allocations_per_byte;
+	double unbounded_bytes;
+};
+
+/* The sums have at least one sample. */
+struct gg_folded_share gg_folded_share_of(const struct gg_folded *folded);
+
+/*
  * Makes all samples of the tally uncertain.  Add it to the tally of a group to which they may
  * belong.
  */
