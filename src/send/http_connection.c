@@ -117,10 +117,13 @@ bool gg_http_open(struct gg_http_connection *connection, const char *host, const
  * Writes bytes until they are out.  A server that has answered already, such as with 413, may have
  * closed its side: then the writing ends, and the reply decides.
  */
-bool gg_http_write(const struct gg_http_connection *connection, const char *bytes, size_t length)
+bool gg_http_write(const struct gg_http_connection *connection, const char *bytes, size_t length,
+                   bool has_more)
 {
+	int flags = MSG_NOSIGNAL | (has_more ? MSG_MORE : 0);
+
 	while (length > 0) {
-		ssize_t count = send(connection->fd, bytes, length, MSG_NOSIGNAL);
+		ssize_t count = send(connection->fd, bytes, length, flags);
 
 		if (count > 0) {
 			bytes += count;

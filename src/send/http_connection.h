@@ -6,7 +6,7 @@
  *   struct gg_http_connection connection = gg_http_connection_of(10, why);
  *
  *   if (gg_http_open(&connection, "localhost", "6060")) {
- *           gg_http_write(&connection, head, length);
+ *           gg_http_write(&connection, head, length, false);
  *           ... recv(), and gg_http_wait() for POLLIN after each EAGAIN ...
  *           close(connection.fd);
  *   }
@@ -32,7 +32,9 @@ struct gg_http_connection gg_http_connection_of(double timeout_seconds, char *wh
 
 /* These functions return false and set `why` if they fail. */
 bool gg_http_open(struct gg_http_connection *connection, const char *host, const char *port);
-bool gg_http_write(const struct gg_http_connection *connection, const char *bytes, size_t length);
+/* `has_more`: more bytes follow at once, so these need not go alone. */
+bool gg_http_write(const struct gg_http_connection *connection, const char *bytes, size_t length,
+                   bool has_more);
 
 /* Waits for the events of poll(); false: the time has passed. */
 bool gg_http_wait(const struct gg_http_connection *connection, short events, uint64_t until_ns);

@@ -89,7 +89,7 @@ static int ask(const struct gg_http_connection *connection, const struct locatio
 	              (int)location->authority_length, location->authority, GG_VERSION);
 	if (head.failed)
 		return -ENOMEM;
-	return gg_http_write(connection, head.data, head.length) ? 0 : -ECONNREFUSED;
+	return gg_http_write(connection, head.data, head.length, false) ? 0 : -ECONNREFUSED;
 }
 
 /* Reads all that the server sends, until it closes the connection. */

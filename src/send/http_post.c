@@ -99,8 +99,8 @@ enum gg_http_result gg_http_post(const struct gg_http_post *post, struct gg_http
 		return gg_http_curl_post(post, ret_reply, why);
 	if (make_head(&exchange) && gg_http_open(&exchange.connection, post->host, post->port)) {
 		is_out = gg_http_write(&exchange.connection, exchange.head.data,
-		                       exchange.head.length) &&
-		         gg_http_write(&exchange.connection, post->body, post->length);
+		                       exchange.head.length, post->length > 0) &&
+		         gg_http_write(&exchange.connection, post->body, post->length, false);
 		if (!read_reply(&exchange, ret_reply))
 			ret_reply->status = 0;
 		result = gg_http_post_result(ret_reply->status, is_out);

@@ -28,9 +28,10 @@ struct gg_send_outline {
 	struct gg_otlp_outline otlp;
 	struct gg_gzip_part tables; /* without gzip: the bytes themselves */
 	struct gg_buf about;
-	uint32_t *row_of_node;        /* NO_ROW: no row has that node */
-	uint32_t *slots;              /* by row */
-	struct gg_sent_totals totals; /* the first rows are those of the outline, in their order */
+	uint32_t *row_of_node; /* NO_ROW: no row has that node */
+	uint32_t *slots;       /* by row; NULL: rows have the slots 1, 2, ... */
+	uint32_t *sent_rows;   /* by row: the indices of what was sent */
+	struct gg_sent_totals totals;
 	uint32_t node_count, module_count, frame_count;
 	size_t row_count;
 	uint64_t interval_bytes; /* as the control had it */
@@ -48,19 +49,24 @@ struct row_sums {
 
 /*
  * The share of a sample depends on little, and many samples have that in common.  Schemes that
- * count sample points weigh by their number, so it is a part of the key.
+ * count sample points weigh by their number, so it is a part of the key.  So tallies add a share once,
+ * times the number of its samples.
  */
 struct known_share {
 	uint64_t size_bytes;
 	double interval;
 	enum gg_scheme scheme;
 	uint32_t sample_point_count;
-	bool is_known;
+	uint64_t look; /* the last one with such a sample; 0: the slot is empty */
 	struct gg_share share;
+	uint64_t live_count, allocated_count; /* samples with it that no tally has yet */
 };
 
 struct gg_send_workspace {
 	struct known_share shares[SHARE_SLOTS];
+	struct known_share *used[SHARE_SLOTS]; /* slots of this look */
+	size_t used_count;
+	uint64_t look; /* 1, 2, ... */
 	GG_ARRAY(struct row_sums) rows;
 	GG_ARRAY(struct gg_otlp_values) values;
 	struct gg_plain_tally live, allocated;
@@ -96,6 +102,7 @@ void gg_send_outline_free(struct gg_send_outline *outline)
 	gg_sent_totals_done(&outline->totals);
 	free(outline->row_of_node);
 	free(outline->slots);
+	free(outline->sent_rows);
 	free(outline);
 }
 
@@ -105,14 +112,27 @@ size_t gg_send_outline_bytes(const struct gg_send_outline *outline)
 
 	return sizeof(*outline) + outline->tables.packed.capacity + otlp->resource.capacity +
 	       otlp->attributes.capacity + outline->node_count * sizeof(*outline->row_of_node) +
-	       outline->row_count * sizeof(*outline->slots) +
+	       (outline->slots != NULL ? outline->row_count * sizeof(*outline->slots) : 0) +
+	       outline->row_count * sizeof(*outline->sent_rows) +
 	       outline->totals.rows.capacity * sizeof(*outline->totals.rows.items);
 }
 
 /* --- adding up ------------------------------------------------------------------------------ */
 
-static const struct gg_share *share_of(struct gg_send_workspace *workspace,
-                                       const struct gg_region_sample *sample)
+/* Gives the samples of a slot to the tallies. */
+static void empty_slot(struct gg_send_workspace *workspace, struct known_share *known)
+{
+	if (known->live_count > 0)
+		gg_plain_tally_add_shares(&workspace->live, &known->share, known->size_bytes,
+		                          known->live_count);
+	if (known->allocated_count > 0)
+		gg_plain_tally_add_shares(&workspace->allocated, &known->share, known->size_bytes,
+		                          known->allocated_count);
+	known->live_count = known->allocated_count = 0;
+}
+
+static struct known_share *share_of(struct gg_send_workspace *workspace,
+                                    const struct gg_region_sample *sample)
 {
 	struct gg_draw draw = gg_region_sample_draw(sample);
 	uint64_t bits, size_bytes = sample->size_bytes;
@@ -121,21 +141,25 @@ static const struct gg_share *share_of(struct gg_send_workspace *workspace,
 	memcpy(&bits, &draw.sampling_interval, sizeof(bits));
 	bits ^= size_bytes ^ (uint64_t)draw.sample_point_count << 32;
 	known = &workspace->shares[gg_hash_integer(bits, draw.scheme) % SHARE_SLOTS];
+	if (known->look != workspace->look) {
+		workspace->used[workspace->used_count++] = known;
+		known->live_count = known->allocated_count = 0; /* of a look that was refused */
+	}
 	/* A number of points that does not fit comes from the offset (weight.c). */
-	if (!known->is_known || known->size_bytes != size_bytes ||
+	if (known->look == 0 || known->size_bytes != size_bytes ||
 	    memcmp(&known->interval, &draw.sampling_interval, sizeof(known->interval)) != 0 ||
 	    known->scheme != draw.scheme || known->sample_point_count != draw.sample_point_count ||
-	    draw.sample_point_count == UINT32_MAX)
+	    draw.sample_point_count == UINT32_MAX) {
+		empty_slot(workspace, known);
 		*known = (struct known_share){ .size_bytes = size_bytes,
 			                       .interval = draw.sampling_interval,
 			                       .scheme = draw.scheme,
 			                       .sample_point_count = draw.sample_point_count,
-			                       .is_known = true,
 			                       .share = gg_share_of(&draw, size_bytes) };
-	/* This one is of the sample itself. */
-	known->share.rest_bytes = size_bytes > draw.offset_bytes ? size_bytes - draw.offset_bytes
-	                                                         : 0;
-	return &known->share;
+		known->share.rest_bytes = 0; /* each sample has its own (add_live) */
+	}
+	known->look = workspace->look;
+	return known;
 }
 
 static struct row_sums *sums_of(const struct gg_send_outline *outline,
@@ -146,29 +170,42 @@ static struct row_sums *sums_of(const struct gg_send_outline *outline,
 	return row != NO_ROW ? &workspace->rows.items[row] : NULL;
 }
 
+static uint64_t rest_bytes_of(const struct gg_region_sample *sample)
+{
+	return sample->size_bytes > sample->offset_bytes ? sample->size_bytes - sample->offset_bytes
+	                                                 : 0;
+}
+
 static bool add_live(const struct gg_send_outline *outline, struct gg_send_workspace *workspace,
                      const struct gg_region_view *view)
 {
+	uint64_t live_rest = 0, allocated_rest = 0;
+
+	workspace->used_count = 0;
+	workspace->look++;
 	for (uint32_t i = 0; i < view->live_count; i++) {
 		const struct gg_region_sample *sample = &view->live[i];
-		const struct gg_share *share = share_of(workspace, sample);
+		struct known_share *known = share_of(workspace, sample);
 		struct row_sums *sums = sums_of(outline, workspace, sample->stack);
 
 		if (sums == NULL)
 			return false;
-		sums->live_bytes += share->value[GG_BYTES];
-		sums->live_count += share->value[GG_ALLOCATIONS];
+		sums->live_bytes += known->share.value[GG_BYTES];
+		sums->live_count += known->share.value[GG_ALLOCATIONS];
 		sums->live_samples++;
-		gg_plain_tally_add_share(&workspace->live, share, sample->size_bytes);
+		known->live_count++;
+		live_rest += rest_bytes_of(sample);
 		if (sample->id < outline->inherited_below_id)
 			continue;
-		sums->allocated_bytes += share->value[GG_BYTES];
-		sums->allocated_count += share->value[GG_ALLOCATIONS];
-		if (outline->inherited_below_id != 0)
-			gg_plain_tally_add_share(&workspace->allocated, share, sample->size_bytes);
+		sums->allocated_bytes += known->share.value[GG_BYTES];
+		sums->allocated_count += known->share.value[GG_ALLOCATIONS];
+		known->allocated_count++;
+		allocated_rest += rest_bytes_of(sample);
 	}
-	if (outline->inherited_below_id == 0)
-		workspace->allocated = workspace->live;
+	for (size_t i = 0; i < workspace->used_count; i++)
+		empty_slot(workspace, workspace->used[i]);
+	workspace->live.rest_bytes += (double)live_rest;
+	workspace->allocated.rest_bytes += (double)allocated_rest;
 	return true;
 }
 
@@ -194,9 +231,6 @@ static bool freed_inherited_alone(const struct gg_region_view *view)
 static bool add_freed(const struct gg_send_outline *outline, struct gg_send_workspace *workspace,
                       const struct gg_region_view *view)
 {
-	struct gg_plain_tally more;
-	struct gg_tally folded = { 0 };
-
 	if (freed_inherited_alone(view))
 		return true;
 	for (uint32_t i = 0; i < view->site_total_count; i++) {
@@ -222,10 +256,8 @@ static bool add_freed(const struct gg_send_outline *outline, struct gg_send_work
 			return false;
 		sums->allocated_bytes += sum.bytes;
 		sums->allocated_count += sum.count;
-		gg_tally_add_folded(&folded, &sum);
+		gg_plain_tally_add_folded(&workspace->allocated, &sum);
 	}
-	gg_plain_tally_of(&more, &folded);
-	gg_plain_tally_add(&workspace->allocated, &more);
 	return true;
 }
 
@@ -262,8 +294,9 @@ static bool fill_values(const struct gg_send_outline *outline, struct gg_send_wo
 
 	for (size_t i = 0; i < outline->row_count; i++) {
 		const struct row_sums *sums = &workspace->rows.items[i];
-		struct gg_sent_row *sent = &totals->rows.items[i];
-		struct gg_otlp_values *values = &workspace->values.items[outline->slots[i]];
+		struct gg_sent_row *sent = &totals->rows.items[outline->sent_rows[i]];
+		size_t slot = outline->slots != NULL ? outline->slots[i] : i + 1;
+		struct gg_otlp_values *values = &workspace->values.items[slot];
 		uint64_t now_bytes = gg_extract_whole(sums->allocated_bytes), live_bytes;
 		uint64_t now_count = gg_extract_whole(sums->allocated_count), live_count;
 
@@ -503,13 +536,13 @@ static bool is_right(const struct gg_send_outline *outline, struct gg_send_works
 	return true;
 }
 
-/* Puts the rows that were sent into the order of the extract.  Returns false if keys are shared. */
-static bool order_totals(struct gg_send_outline *outline, const struct gg_extract *extract,
-                         const struct gg_sent_totals *sent)
+/* Finds what was sent of each row of the extract.  Returns false if keys are missing or shared. */
+static bool find_sent_rows(struct gg_send_outline *outline, const struct gg_extract *extract,
+                           const struct gg_sent_totals *sent)
 {
-	size_t count = sent->rows.count, used = 0;
+	size_t count = sent->rows.count;
 	uint8_t *is_used = calloc(count + 1, 1);
-	bool is_whole = is_used != NULL && gg_array_reserve(&outline->totals.rows, count + 1);
+	bool is_whole = is_used != NULL;
 
 	for (size_t i = 0; is_whole && i < extract->row_count; i++) {
 		uint64_t key = gg_sent_key(extract->model, extract->rows[i].stack);
@@ -519,17 +552,23 @@ static bool order_totals(struct gg_send_outline *outline, const struct gg_extrac
 		if (!is_whole)
 			break;
 		is_used[at] = 1;
-		outline->totals.rows.items[used++] = sent->rows.items[at];
+		outline->sent_rows[i] = (uint32_t)at;
 	}
-	for (size_t i = 0; is_whole && i < count; i++)
-		if (!is_used[i])
-			outline->totals.rows.items[used++] = sent->rows.items[i];
 	free(is_used);
-	outline->totals.rows.count = used;
-	outline->totals.number = sent->number;
-	outline->totals.until_ns = sent->until_ns;
-	outline->totals.total = sent->total;
-	return is_whole;
+	return is_whole && gg_sent_totals_copy(&outline->totals, sent) == 0;
+}
+
+/* Most rows have stacks of their own: then their slots need no table. */
+static void drop_plain_slots(struct gg_send_outline *outline)
+{
+	size_t i = 0;
+
+	while (i < outline->row_count && outline->slots[i] == i + 1)
+		i++;
+	if (i < outline->row_count)
+		return;
+	free(outline->slots);
+	outline->slots = NULL;
 }
 
 /* Gives back the memory that a buffer does not use. */
@@ -570,8 +609,10 @@ static int fill(struct gg_send_outline *outline, struct gg_send_workspace *works
 
 	outline->row_of_node = malloc((outline->node_count + 1) * sizeof(*outline->row_of_node));
 	outline->slots = calloc(outline->row_count + 1, sizeof(*outline->slots));
+	outline->sent_rows = calloc(outline->row_count + 1, sizeof(*outline->sent_rows));
 	shown.rows = malloc(extract->row_count * sizeof(*shown.rows));
-	if (outline->row_of_node == NULL || outline->slots == NULL || shown.rows == NULL) {
+	if (outline->row_of_node == NULL || outline->slots == NULL || outline->sent_rows == NULL ||
+	    shown.rows == NULL) {
 		free(shown.rows);
 		return gg_error_memory(error, "send");
 	}
@@ -580,11 +621,13 @@ static int fill(struct gg_send_outline *outline, struct gg_send_workspace *works
 	shown.interval_bytes = gg_model_interval(extract->model, extract->rows[0].process);
 	gg_extract_hide_entries(&shown);
 	*ret_fits = find_rows(outline, source) && is_right(outline, workspace, source) &&
-	            order_totals(outline, extract, source->totals);
+	            find_sent_rows(outline, extract, source->totals);
 	status = *ret_fits ? gg_send_body_outline(&outline->otlp, source->facts, &shown,
 	                                          outline->slots, &outline->about, error)
 	                   : 0;
 	free(shown.rows);
+	if (status == 0 && *ret_fits)
+		drop_plain_slots(outline);
 	if (status == 0 && *ret_fits && pack_tables(outline, !source->facts->no_gzip) < 0)
 		status = gg_error_memory(error, "send");
 	return status;

@@ -40,6 +40,17 @@ static int compare_sent(const void *a, const void *b)
 	return (left->key > right->key) - (left->key < right->key);
 }
 
+/* Most rows are in their order already. */
+static void sort_rows(struct gg_sent_row *rows, size_t count)
+{
+	size_t i = 1;
+
+	while (i < count && rows[i - 1].key <= rows[i].key)
+		i++;
+	if (i < count)
+		qsort(rows, count, sizeof(*rows), compare_sent);
+}
+
 int gg_sent_totals_copy(struct gg_sent_totals *ret_copy, const struct gg_sent_totals *totals)
 {
 	struct gg_sent_totals copy = *totals;
@@ -48,10 +59,9 @@ int gg_sent_totals_copy(struct gg_sent_totals *ret_copy, const struct gg_sent_to
 	memset(&copy.rows, 0, sizeof(copy.rows));
 	if (!gg_array_reserve(&copy.rows, count + 1))
 		return -ENOMEM;
-	if (count > 0) {
+	if (count > 0)
 		memcpy(copy.rows.items, totals->rows.items, count * sizeof(*copy.rows.items));
-		qsort(copy.rows.items, count, sizeof(*copy.rows.items), compare_sent);
-	}
+	sort_rows(copy.rows.items, count);
 	copy.rows.count = count;
 	*ret_copy = copy;
 	return 0;
@@ -106,9 +116,7 @@ static int parse(struct gg_sent_totals *totals, const struct gg_buf *bytes)
 		return -ENOMEM;
 	memcpy(totals->rows.items, bytes->data + sizeof(head), rows_bytes);
 	totals->rows.count = head.row_count;
-	if (head.row_count > 0)
-		qsort(totals->rows.items, head.row_count, sizeof(*totals->rows.items),
-		      compare_sent);
+	sort_rows(totals->rows.items, head.row_count);
 	totals->number = head.number;
 	totals->until_ns = head.until_ns;
 	totals->is_final = head.is_final != 0;
@@ -153,8 +161,7 @@ int gg_sent_totals_write(const struct gg_sent_totals *totals, int directory, con
 	if (bytes.failed)
 		return gg_error_memory(error, name);
 	/* Earlier versions search in the file's order. */
-	qsort(bytes.data + sizeof(head), totals->rows.count, sizeof(struct gg_sent_row),
-	      compare_sent);
+	sort_rows((struct gg_sent_row *)(bytes.data + sizeof(head)), totals->rows.count);
 	head.sum = sum_of(bytes.data, bytes.length);
 	memcpy(bytes.data, &head, sizeof(head));
 	snprintf(part, sizeof(part), "%s.part", name);
@@ -259,7 +266,7 @@ static size_t join_equal(struct gg_sent_row *rows, size_t count)
 
 	if (count == 0)
 		return 0;
-	qsort(rows, count, sizeof(*rows), compare_sent);
+	sort_rows(rows, count);
 	for (size_t i = 1; i < count; i++) {
 		if (rows[i].key == rows[last].key) {
 			rows[last].bytes += rows[i].bytes;
@@ -303,8 +310,7 @@ static bool keep_missing(struct gg_sent_totals *now, const struct gg_sent_totals
 		    !gg_array_push(&now->rows, wanted))
 			return false;
 	}
-	if (now->rows.count > 0)
-		qsort(now->rows.items, now->rows.count, sizeof(*now->rows.items), compare_sent);
+	sort_rows(now->rows.items, now->rows.count);
 	return true;
 }
 

@@ -46,17 +46,20 @@ static uint32_t add(struct gg_string_table *strings, const char *text)
 
 void gg_string_table_mend(struct gg_buf *out, const char *text)
 {
-	const unsigned char *at = (const unsigned char *)text;
+	const unsigned char *at = (const unsigned char *)text, *start = at;
 
 	while (at != NULL && *at != '\0') {
 		size_t length = gg_utf8_length(at);
 
-		if (length == 0)
+		if (length == 0) {
+			gg_buf_append(out, start, (size_t)(at - start));
 			gg_buf_append_text(out, "\xef\xbf\xbd");
-		else
-			gg_buf_append(out, at, length);
+			start = at + 1;
+		}
 		at += length > 0 ? length : 1;
 	}
+	if (at != NULL)
+		gg_buf_append(out, start, (size_t)(at - start));
 }
 
 static uint32_t add_mended(struct gg_string_table *strings, const char *text)

@@ -129,14 +129,20 @@ static uint32_t put_function(struct gg_otlp_dictionary *dictionary, uint32_t num
 	const char *system_name = function.linkage_name != NULL ? function.linkage_name
 	                                                        : function.short_name;
 	struct gg_buf element = { 0 };
+	uint32_t index = dictionary->known_functions[number].index;
 
+	if (index != 0 && dictionary->known_functions[number].file == file)
+		return index;
 	gg_wire_put_nonzero(&element, GG_OTLP_FUNCTION_NAME,
 	                    gg_otlp_dictionary_string(dictionary, name));
 	gg_wire_put_nonzero(&element, GG_OTLP_FUNCTION_SYSTEM_NAME,
 	                    gg_otlp_dictionary_string(dictionary, system_name));
 	gg_wire_put_nonzero(&element, GG_OTLP_FUNCTION_FILE,
 	                    gg_otlp_dictionary_string(dictionary, file));
-	return put(dictionary, &dictionary->functions, &element);
+	index = put(dictionary, &dictionary->functions, &element);
+	dictionary->known_functions[number].file = file;
+	dictionary->known_functions[number].index = index;
+	return index;
 }
 
 static void put_indices(struct gg_buf *out, uint32_t field, uint32_t index)
@@ -155,9 +161,10 @@ static uint32_t put_mapping(struct gg_otlp_dictionary *dictionary, uint32_t numb
 	const struct gg_model_module *module = &dictionary->extract->model->modules[number];
 	const struct gg_address_space_module *range = &dictionary->space.modules[number];
 	struct gg_buf element = { 0 };
+	uint32_t *known = &dictionary->mapping_of_module[number];
 
-	if (number == 0)
-		return 0;
+	if (number == 0 || *known != 0)
+		return *known;
 	gg_wire_put_nonzero(&element, GG_OTLP_MAPPING_START, range->start);
 	gg_wire_put_nonzero(&element, GG_OTLP_MAPPING_LIMIT, range->end);
 	gg_wire_put_nonzero(&element, GG_OTLP_MAPPING_FILE_OFFSET, range->file_offset);
@@ -167,7 +174,8 @@ static uint32_t put_mapping(struct gg_otlp_dictionary *dictionary, uint32_t numb
 		put_indices(&element, GG_OTLP_MAPPING_ATTRIBUTE,
 		            gg_otlp_dictionary_text(dictionary, "process.executable.build_id.gnu",
 		                                    module->build_id));
-	return put(dictionary, &dictionary->mappings, &element);
+	*known = put(dictionary, &dictionary->mappings, &element);
+	return *known;
 }
 
 /*
@@ -200,6 +208,15 @@ static const char *frame_type(const struct gg_model *model, uint32_t module, con
 	return NULL;
 }
 
+static uint32_t put_type(struct gg_otlp_dictionary *dictionary, const char *type)
+{
+	if (type != dictionary->last_type)
+		dictionary->last_type_index = gg_otlp_dictionary_text(dictionary,
+		                                                      "profile.frame.type", type);
+	dictionary->last_type = type;
+	return dictionary->last_type_index;
+}
+
 static uint32_t put_location(struct gg_otlp_dictionary *dictionary, uint32_t stack)
 {
 	const struct gg_model *model = dictionary->extract->model;
@@ -224,8 +241,7 @@ static uint32_t put_location(struct gg_otlp_dictionary *dictionary, uint32_t sta
 		gg_wire_end(&element, message);
 	}
 	if (type != NULL)
-		put_indices(&element, GG_OTLP_LOCATION_ATTRIBUTE,
-		            gg_otlp_dictionary_text(dictionary, "profile.frame.type", type));
+		put_indices(&element, GG_OTLP_LOCATION_ATTRIBUTE, put_type(dictionary, type));
 	return put(dictionary, &dictionary->locations, &element);
 }
 
@@ -269,13 +285,18 @@ int gg_otlp_dictionary_init(struct gg_otlp_dictionary *ret_dictionary,
 		return status;
 	dictionary->location_of_stack = calloc(extract->model->stack_count,
 	                                       sizeof(*dictionary->location_of_stack));
+	dictionary->mapping_of_module = calloc(extract->model->module_count + 1,
+	                                       sizeof(*dictionary->mapping_of_module));
+	dictionary->known_functions = calloc(extract->model->function_count + 1,
+	                                     sizeof(*dictionary->known_functions));
 	gg_otlp_dictionary_string(dictionary, "");
 	put(dictionary, &dictionary->mappings, &zero[0]);
 	put(dictionary, &dictionary->locations, &zero[1]);
 	put(dictionary, &dictionary->functions, &zero[2]);
 	put(dictionary, &dictionary->attributes, &zero[3]);
 	put(dictionary, &dictionary->stacks, &zero[4]);
-	return dictionary->location_of_stack == NULL || dictionary->failed
+	return dictionary->location_of_stack == NULL || dictionary->mapping_of_module == NULL ||
+	                       dictionary->known_functions == NULL || dictionary->failed
 	               ? gg_error_memory(error, "export")
 	               : 0;
 }
@@ -326,4 +347,6 @@ void gg_otlp_dictionary_done(struct gg_otlp_dictionary *dictionary)
 	gg_string_table_done(&dictionary->strings);
 	gg_address_space_done(&dictionary->space);
 	free(dictionary->location_of_stack);
+	free(dictionary->mapping_of_module);
+	free(dictionary->known_functions);
 }

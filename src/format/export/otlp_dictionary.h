@@ -46,6 +46,14 @@ struct gg_otlp_dictionary {
 	struct gg_string_table strings;
 	struct gg_otlp_table mappings, locations, functions, attributes, stacks;
 	uint32_t *location_of_stack; /* by stack of the model; 0: not made yet */
+	uint32_t *mapping_of_module; /* likewise */
+	/* By function of the model: its index with the file that it had last; 0: not made yet. */
+	struct {
+		const char *file;
+		uint32_t index;
+	} * known_functions;
+	const char *last_type; /* of a frame, and its attribute */
+	uint32_t last_type_index;
 	uint32_t last_stack, last_stack_index;
 	bool failed;
 };
