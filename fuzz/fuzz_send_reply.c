@@ -52,8 +52,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (whole.status != 0) {
 		gg_send_reply_read(&whole, (data[0] & 2) != 0, &answer);
 		require(answer.verdict == GG_SEND_DELIVERED || answer.verdict == GG_SEND_LATER ||
-		        answer.verdict == GG_SEND_REJECTED ||
-		        answer.verdict == GG_SEND_IN_DOUBT);
+		        answer.verdict == GG_SEND_REJECTED || answer.verdict == GG_SEND_IN_DOUBT);
 		require((answer.verdict == GG_SEND_IN_DOUBT) ==
 		        (whole.status == 502 || whole.status == 504)); /* a proxy's */
 		require(strlen(answer.text) < sizeof(answer.text));

@@ -7,6 +7,7 @@ Receiver.plan is a list of what to do with the next requests; "ok" if it is empt
   429, 503, ...        this status; ("status", "3") has Retry-After as well
   "cut", "mute"        takes the request, and closes in the reply's head, or says nothing
   "reset"              closes before it reads the body
+  "slow"               takes and answers each byte on its own
   "garbage", "endless" a reply that is no HTTP, or one without end
 """
 
@@ -18,6 +19,7 @@ import re
 import socket
 import struct
 import threading
+import time
 
 from otlp_checker import check as check_otlp
 from otlp_checker import decode, profiles_of, varint
@@ -118,10 +120,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             self.connection.close()
             return
-        body = self.rfile.read(int(self.headers["Content-Length"]))
-        if len(body) < int(self.headers["Content-Length"]):
+        length = int(self.headers["Content-Length"])
+        body = b"".join(self.rfile.read(1) for _ in range(length)) if what == "slow" else self.rfile.read(length)
+        if len(body) < length:
             return  # the sender was killed
-        taken = what in ("ok", "partial", "cut", "mute", "chunked", "garbage", "endless")
+        taken = what in ("ok", "partial", "cut", "mute", "chunked", "garbage", "endless", "slow")
         with receiver.lock:
             receiver.requests.append(Request(self.path, self.headers, body, taken))
         try:
@@ -137,6 +140,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
                                     b"\r\n\r\n3\r\nabc\r\n0\r\n\r\n")
         elif what == "partial":
             self.reply(200, b"\x0a\x0a\x08\x02\x12\x06no gut", [("Content-Type", "application/x-protobuf")])
+        elif what == "slow":
+            for byte in b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok":
+                self.connection.sendall(bytes([byte]))
+                time.sleep(0.002)
         elif what == "cut":
             self.connection.sendall(b"HTTP/1.1 20")
         elif what == "mute":

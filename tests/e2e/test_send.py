@@ -171,7 +171,7 @@ def misbehaving():
         file.write("main;load;read 40960\nmain;serve 81920\n")
     subprocess.run([GEIGER, "import", "one.collapsed", "-o", "one.geiger"], check=True, capture_output=True)
     plans = [[429], [502], [503], [504], [(429, "1")], [503, 429], ["cut"], ["mute"], ["reset"], ["garbage"],
-             ["endless"], ["chunked"]]
+             ["endless"], ["chunked"], ["slow"]]
     with concurrent.futures.ThreadPoolExecutor(len(plans)) as pool:
         results = list(pool.map(misbehave, plans))
     for plan, (result, requests, files) in zip(plans, results):
@@ -180,7 +180,7 @@ def misbehaving():
               expect(all(other == ids[0] for other in ids), f"the ids change: {ids}"),
               expect(requests[-1].taken, "the receiver does not have it"),
               expect(not files, files),
-              expect(plan == ["chunked"] or "takes profiles again" in result.stderr, result.stderr))
+              expect(plan in (["chunked"], ["slow"]) or "takes profiles again" in result.stderr, result.stderr))
     with Receiver() as receiver:
         for status in (400, 401, 404, 413, 500):
             receiver.plan = [status]
@@ -402,6 +402,39 @@ def full():
                      result.stderr))
         result = send(PROFILE, "--to", f"http://127.0.0.1:{receiver.port}", "--state", "small-state")
         check("a_larger_queue_sends_it", expect(result.returncode == 0 and receiver.take(), result.stderr))
+
+
+def full_disk():
+    """A disk that is full for a while costs nothing that is allocated."""
+    if "AGENT" not in os.environ:
+        return
+    mounted = ["unshare", "--mount", "sh", "-c", "mount -t tmpfs -o size=48k none disk && exec \"$@\"", "sh"]
+    os.mkdir("disk")
+    if subprocess.run([*mounted, "true"], capture_output=True).returncode != 0:
+        skip("a_full_disk_loses_nothing", "no mounts here")
+        return
+    os.mkdir("full-disk")
+    program = Program("full-disk")
+    program.allocate(500)
+    region = program.region()
+    with Receiver() as receiver, open("disk.log", "w") as out, open("disk.log") as log:
+        receiver.default = 503
+        sender = subprocess.Popen([*mounted, GEIGER, "send", region, "--every", "0.05", "--flush", str(PERIOD), "--to",
+                                   f"http://127.0.0.1:{receiver.port}", "--state", "disk/state"], stderr=out)
+        text = ""
+        while "queue is full" not in text and sender.poll() is None:
+            program.allocate(50)
+            time.sleep(0.05)
+            text += log.read()
+        receiver.default = "ok"
+        program.allocate(500)
+        program.end()
+        sender.wait(timeout=PERIOD)
+        text += log.read()
+        taken = [request for request in receiver.take() if request.taken]
+        total = sum_of(sums_by_id(taken), "alloc_space")
+    check("a_full_disk_loses_nothing", expect(sender.returncode == 0, text), expect("queue is full" in text, text),
+          differs(total, report(region, "allocated"), 20 * (len(taken) + 1)))
 
 
 def ended():
@@ -813,6 +846,7 @@ def run():
     deltas("drop")
     restarts()
     full()
+    full_disk()
     ended()
     failing()
     clock_steps()
