@@ -56,6 +56,41 @@ the_service_is_profiled() (
 	"$geiger" check ./*.geiger && "$geiger" report --metric allocated ./*.geiger | grep sort
 )
 
+# What the sending unit and the pod's sidecar run, to a receiver: one look, at the regions of the service.
+the_service_is_sent() (
+	ran=$(values geiger-send@.service ExecStart)
+	[[ /var/lib/$(values geiger-send@.service StateDirectory) == /var/lib/geiger-send/web ]] || exit
+	PYTHONPATH=tests/e2e python3 - "$geiger" "$scratch" "$ran" <<-'END'
+		import os, re, subprocess, sys
+		from send_receiver import Receiver, otlp_profiles
+
+		geiger, scratch, unit = sys.argv[1:]
+		pod = open("packaging/kubernetes/pod-send.yaml", encoding="utf-8").read()
+		sidecar = re.search(r"exec geiger send (.*)", pod)[0].replace("exec geiger", f"exec {geiger}")
+		sidecar = sidecar.replace("/geiger/regions", f"{scratch}/run/web")
+		variables = dict(re.findall(r"- name: (OTEL_\w+)\n +value: (.*)", pod))
+		with Receiver() as receiver:
+		    here = f"http://127.0.0.1:{receiver.port}"
+		    variables["OTEL_EXPORTER_OTLP_ENDPOINT"] = variables["OTEL_EXPORTER_OTLP_ENDPOINT"].replace(
+		        "http://COLLECTOR:4318", here)
+		    for name, command, more, wanted in (
+		            ("unit", unit, {"OTEL_EXPORTER_OTLP_ENDPOINT": here}, {"service.name": "web"}),
+		            ("sidecar", sidecar, variables, {"service.name": "application",
+		                                             "deployment.environment": "production"})):
+		        state = os.path.join(scratch, name)
+		        os.mkdir(state)
+		        result = subprocess.run(["sh", "-c", command + " --looks 1"], capture_output=True, text=True, env={
+		            "PATH": os.environ["PATH"], "HOME": scratch, "STATE_DIRECTORY": state, **more})
+		        assert result.returncode == 0, result
+		        requests = receiver.take()
+		        assert requests and os.listdir(state), (name, result)
+		        for request in requests:
+		            profiles, wrong = otlp_profiles(request.body)
+		            assert not wrong and len(profiles) == 4, wrong
+		            assert wanted.items() <= profiles[0][4].items(), profiles[0][4]
+	END
+)
+
 pod_is_well_formed() {
 	python3 - <<-'END'
 		import re, subprocess, yaml
@@ -121,6 +156,7 @@ else
 	echo 'skipped - units_are_well_formed: no systemd-analyze'
 fi
 check the_service_is_profiled the_service_is_profiled
+check the_service_is_sent the_service_is_sent
 if python3 -c 'import yaml' 2>/dev/null; then
 	check pod_is_well_formed pod_is_well_formed
 else
