@@ -19,6 +19,7 @@ import urllib.error
 import urllib.request
 
 from otlp_checker import varint
+from send_receiver import fields
 from sentences import check, in_scratch, skip
 
 GEIGER = os.environ["GEIGER"]
@@ -198,17 +199,6 @@ def exports_of_the_page():
 
 
 # --- a process ---
-
-
-def fields(data):
-    """Each (field number, value) of a message of protocol buffers; bytes for a message."""
-    at = 0
-    while at < len(data):
-        key, at = varint(data, at)
-        value, at = varint(data, at)
-        if key & 7 == 2:
-            value, at = data[at : at + value], at + value
-        yield key >> 3, value
 
 
 def allocated_in(server, path):

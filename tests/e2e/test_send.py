@@ -79,9 +79,9 @@ def forms():
                 ids = [profile[0] for request in requests for profile in otlp_profiles(request.body)[0]]
                 check("each_profile_has_an_id_of_its_own",
                       expect(None not in ids and len(set(ids)) == len(ids) and len(ids[0]) == 32, ids))
-        result = send(PROFILE, "--to", f"http://127.0.0.1:{receiver.port}", "--state", "twice")
+        result = send(PROFILE, "--to", receiver.url, "--state", "twice")
         first = len(receiver.take())
-        again = send(PROFILE, "--to", f"http://127.0.0.1:{receiver.port}", "--state", "twice")
+        again = send(PROFILE, "--to", receiver.url, "--state", "twice")
         check("a_finished_profile_is_sent_once",
               expect(result.returncode == 0 and first > 0, result.stderr),
               expect(again.returncode == 0 and not receiver.take() and "sent before" in again.stderr, again.stderr))
@@ -89,7 +89,7 @@ def forms():
 
 def settings():
     with Receiver() as receiver:
-        base = f"http://127.0.0.1:{receiver.port}"
+        base = receiver.url
         result = send(PROFILE, "--state", "none", environment={
             "OTEL_EXPORTER_OTLP_ENDPOINT": base + "/", "OTEL_SERVICE_NAME": "songs",
             "OTEL_EXPORTER_OTLP_HEADERS": "api-key=s%20ecret,X-Scope-OrgID=7",
@@ -161,7 +161,7 @@ def misbehave(plan):
     name = "state-" + re.sub("[^a-z0-9]+", "-", str(plan))
     with Receiver() as receiver:
         receiver.plan = list(plan)
-        result = send("one.geiger", "--to", f"http://127.0.0.1:{receiver.port}", "--state", name, "--timeout", "1",
+        result = send("one.geiger", "--to", receiver.url, "--state", name, "--timeout", "1",
                       "--flush", "60")
         return result, receiver.take(), bodies(state_of(name))
 
@@ -184,17 +184,17 @@ def misbehaving():
     with Receiver() as receiver:
         for status in (400, 401, 404, 413, 500):
             receiver.plan = [status]
-            result = send("one.geiger", "--to", f"http://127.0.0.1:{receiver.port}", "--state", f"no{status}")
+            result = send("one.geiger", "--to", receiver.url, "--state", f"no{status}")
             check(f"a_profile_that_is_refused_is_not_sent_again: {status}",
                   expect(result.returncode == 1 and f"status {status}: not now" in result.stderr, result.stderr),
                   expect(len(receiver.take()) == 1, "it was sent again"))
         receiver.plan = ["partial"]
-        result = send("one.geiger", "--to", f"http://127.0.0.1:{receiver.port}", "--state", "partial")
+        result = send("one.geiger", "--to", receiver.url, "--state", "partial")
         check("a_partial_success_is_told_and_not_sent_again",
               expect(result.returncode == 1 and "rejected a part of" in result.stderr and "no gut" in result.stderr,
                      result.stderr), expect(len(receiver.take()) == 1, "it was sent again"))
         receiver.plan = ["cut"]
-        result = send("one.geiger", "--to", f"http://127.0.0.1:{receiver.port}", "--state", "doubt", "--in-doubt",
+        result = send("one.geiger", "--to", receiver.url, "--state", "doubt", "--in-doubt",
                       "drop")
         check("a_profile_in_doubt_can_be_dropped", expect("nobody knows" in result.stderr, result.stderr),
               expect(len(receiver.take()) == 1, "it was sent again"))
@@ -263,6 +263,23 @@ class Program:
         self.process.wait()
 
 
+class Sender:
+    """A sender that looks at a target again and again."""
+
+    def __init__(self, target, receiver, state, *more, before=(), settings=None, **popen):
+        self.process = subprocess.Popen([*before, GEIGER, "send", target, "--every", "0.05", "--state", state, "--to",
+                                         receiver.url, *more], text=True, env={**os.environ, **(settings or {})},
+                                        **{"stderr": subprocess.PIPE, **popen})
+
+    def end(self):
+        """Waits for its end, and returns what it said."""
+        text = self.process.stderr.read() if self.process.stderr else ""
+        self.process.wait(timeout=PERIOD)
+        if self.process.stderr:
+            self.process.stderr.close()
+        return text
+
+
 def sum_of(profiles, name):
     return sum(total for type_of, total in profiles.values() if type_of == name)
 
@@ -280,7 +297,7 @@ def deltas(doubt):
         with Receiver() as receiver:
             def run(more):
                 program.allocate(700)
-                return send(str(program.pid), "--to", f"http://127.0.0.1:{receiver.port}", "--state",
+                return send(str(program.pid), "--to", receiver.url, "--state",
                             f"{folder}-state", "--in-doubt", doubt, environment={**environment, **more})
 
             run({})  # the first one also makes the directory
@@ -330,10 +347,8 @@ def restarts():
                 paths.append(program.region())
                 programs.append(program)
                 if sender is None:
-                    clean = {**os.environ, "HOME": os.getcwd()}
-                    sender = subprocess.Popen([GEIGER, "send", "many", "--every", "0.2", "--to",
-                                               f"http://127.0.0.1:{receiver.port}", "--state", "many-state",
-                                               "--timeout", "5"], env=clean, stderr=subprocess.DEVNULL)
+                    sender = Sender("many", receiver, "many-state", "--every", "0.2", "--timeout", "5",
+                                    settings={"HOME": os.getcwd()}, stderr=subprocess.DEVNULL).process
                 time.sleep(0.05)
                 program.allocate(300)
                 if round_ % 3 == 1:
@@ -347,7 +362,7 @@ def restarts():
             if sender is not None:
                 sender.kill()
                 sender.wait()
-            result = send("many", "--to", f"http://127.0.0.1:{receiver.port}", "--state", "many-state", "--flush",
+            result = send("many", "--to", receiver.url, "--state", "many-state", "--flush",
                           "60")
         finally:
             for program in programs:
@@ -378,7 +393,7 @@ def full():
     program = Program("full")
     with Receiver() as receiver:
         receiver.default = 503
-        arguments = [str(program.pid), "--to", f"http://127.0.0.1:{receiver.port}", "--state", "full-state",
+        arguments = [str(program.pid), "--to", receiver.url, "--state", "full-state",
                      "--queue", "4k", "--flush", "0.01"]
         environment = {"GEIGER_DIR": os.path.abspath("full")}
         texts = []
@@ -395,12 +410,12 @@ def full():
         total = sum_of(sums_by_id(receiver.take()), "alloc_space")
         check("after_it_nothing_allocated_is_missing", expect(result.returncode == 0, result.stderr),
               differs(total, report(program.region(), "allocated"), 200))
-        result = send(PROFILE, "--to", f"http://127.0.0.1:{receiver.port}", "--state", "small-state", "--queue", "100")
+        result = send(PROFILE, "--to", receiver.url, "--state", "small-state", "--queue", "100")
         check("a_profile_larger_than_the_queue_is_told_and_fails",
               expect(result.returncode == 1 and "larger than the queue" in result.stderr and
                      "did not get into the queue" in result.stderr and "until there is room" not in result.stderr,
                      result.stderr))
-        result = send(PROFILE, "--to", f"http://127.0.0.1:{receiver.port}", "--state", "small-state")
+        result = send(PROFILE, "--to", receiver.url, "--state", "small-state")
         check("a_larger_queue_sends_it", expect(result.returncode == 0 and receiver.take(), result.stderr))
 
 
@@ -419,21 +434,20 @@ def full_disk():
     region = program.region()
     with Receiver() as receiver, open("disk.log", "w") as out, open("disk.log") as log:
         receiver.default = 503
-        sender = subprocess.Popen([*mounted, GEIGER, "send", region, "--every", "0.05", "--flush", str(PERIOD), "--to",
-                                   f"http://127.0.0.1:{receiver.port}", "--state", "disk/state"], stderr=out)
+        sender = Sender(region, receiver, "disk/state", "--flush", str(PERIOD), before=mounted, stderr=out)
         text = ""
-        while "queue is full" not in text and sender.poll() is None:
+        while "queue is full" not in text and sender.process.poll() is None:
             program.allocate(50)
             time.sleep(0.05)
             text += log.read()
         receiver.default = "ok"
         program.allocate(500)
         program.end()
-        sender.wait(timeout=PERIOD)
+        sender.end()
         text += log.read()
         taken = [request for request in receiver.take() if request.taken]
         total = sum_of(sums_by_id(taken), "alloc_space")
-    check("a_full_disk_loses_nothing", expect(sender.returncode == 0, text), expect("queue is full" in text, text),
+    check("a_full_disk_loses_nothing", expect(sender.process.returncode == 0, text), expect("queue is full" in text, text),
           differs(total, report(region, "allocated"), 20 * (len(taken) + 1)))
 
 
@@ -489,7 +503,7 @@ def failing():
 
     def run(at):
         with Receiver() as receiver:
-            result = send("failing", "--to", f"http://127.0.0.1:{receiver.port}", "--state", f"failing-{at}", "--every",
+            result = send("failing", "--to", receiver.url, "--state", f"failing-{at}", "--every",
                           "0.05", "--looks", "3", environment={**environment, **(
                               {"KILL_AT": str(at), "KILL_FAILS": "1"} if at else {"KILL_COUNT": "failing-steps"})})
             total = sum_of(sums_by_id(receiver.take()), "alloc_space")
@@ -514,7 +528,7 @@ def clock_steps():
     program.allocate(500)
     with Receiver() as receiver:
         for shift in (0, 3 * 3600):
-            send(program.region(), "--to", f"http://127.0.0.1:{receiver.port}", "--state", "none", environment={
+            send(program.region(), "--to", receiver.url, "--state", "none", environment={
                 "LD_PRELOAD": os.environ["SEND_KILL"], "CLOCK_SHIFT": str(shift)})
             ends = [(begin + duration) / 1e9 - time.time() - shift for request in receiver.take()
                     for *_, begin, duration in otlp_profiles(request.body)[0]]
@@ -532,12 +546,11 @@ def idle():
     program.allocate(500)
     region = program.region()
     with Receiver() as receiver:
-        arguments = [region, "--to", f"http://127.0.0.1:{receiver.port}", "--state", "idle-state"]
-        result = send(*arguments, "--every", "0.05", "--looks", "10")
+        result = send(region, "--to", receiver.url, "--state", "idle-state", "--every", "0.05", "--looks", "10")
         first = receiver.take()
         check("an_idle_process_is_sent_once", expect(result.returncode == 0, result.stderr),
               expect(len(first) == 1, f"{len(first)} requests"))
-        sender = subprocess.Popen([GEIGER, "send", *arguments, "--every", "0.05"], stderr=subprocess.PIPE, text=True)
+        sender = Sender(region, receiver, "idle-state")
         more = []
         for _ in range(3):
             program.allocate(500)
@@ -550,8 +563,7 @@ def idle():
                 time.sleep(0.02)
             check("and_what_it_does_later_follows_at_the_next_look", wrong)
         program.end()
-        sender.wait(timeout=PERIOD)
-        sender.stderr.close()
+        sender.end()
         total = sum_of(sums_by_id([*first, *more, *receiver.take()]), "alloc_space")
         check("and_all_of_it_adds_up", differs(total, report(region, "allocated"), 2000))
 
@@ -635,15 +647,13 @@ def two_ways():
         region = max((os.path.join(folder, name) for name in os.listdir(folder) if name.endswith(".region")),
                      key=os.path.getmtime) if kind == "forked" else program.region()
         with Receiver() as receiver, Receiver() as other:
-            sender = subprocess.Popen([GEIGER, "send", region, "--every", "0.05", "--to",
-                                       f"http://127.0.0.1:{receiver.port}", "--state", f"{folder}-state"],
-                                      stderr=subprocess.PIPE, text=True)
+            sender = Sender(region, receiver, f"{folder}-state")
             bodies_, wrong = [], []
             for count in (300, 700, 1, 700):
                 program.allocate(count * (4 if kind == "lossy" else 1))
                 until = time.monotonic() + SOON
                 while True:  # the program may do a little after its answer
-                    send(region, "--to", f"http://127.0.0.1:{other.port}", "--state", "none")
+                    send(region, "--to", other.url, "--state", "none")
                     whole = other.take()[0].body
                     bodies_ += [request.body for request in receiver.take()]
                     last, sums = by_stack(bodies_)
@@ -662,8 +672,7 @@ def two_ways():
                 wrong += [f"{name} is {ends.get(name)}, not {wanted[name]}" for name in wanted
                           if isinstance(wanted[name], float) and abs(ends[name] - wanted[name]) > 1e-9 * wanted[name]]
             program.end()
-            sender.wait(timeout=PERIOD)
-            sender.stderr.close()
+            sender.end()
             quick = sum(is_quick(body) for body in bodies_)
             wrong += [text for body in bodies_ for text in check_otlp(decode(body))]
             check(f"both_ways_have_the_same_numbers: {kind}", *wrong[:5],
@@ -680,8 +689,7 @@ def heirs():
     region = next(path for name in os.listdir("heirs") if name.endswith(".region") and not name.startswith(
         f"geiger-{program.pid}-") and (path := os.path.join("heirs", name)))
     with Receiver() as receiver:
-        sender = subprocess.Popen([GEIGER, "send", region, "--every", "0.05", "--state", "heirs-state", "--to",
-                                   f"http://127.0.0.1:{receiver.port}"], stderr=subprocess.PIPE, text=True)
+        sender = Sender(region, receiver, "heirs-state")
         received, live = [], []
         for _ in range(4):
             while not (more := receiver.take()):
@@ -690,8 +698,7 @@ def heirs():
             live.append(more[-1].sums().get("inuse_space", 0))
             program.allocate(300)
         program.end()
-        sender.wait(timeout=PERIOD)
-        sender.stderr.close()
+        sender.end()
         received += receiver.take()
     total = sum_of(sums_by_id(received), "alloc_space")
     check("inherited_blocks_that_are_freed_are_not_allocated", differs(total, report(region, "allocated"), 100),
@@ -708,22 +715,19 @@ def short_of_files():
     program.allocate(500)
     region = program.region()
     with Receiver() as receiver:
-        sender = subprocess.Popen([GEIGER, "send", region, "--every", "0.1", "--state", "short-state", "--to",
-                                   f"http://127.0.0.1:{receiver.port}"], stderr=subprocess.PIPE, text=True)
+        sender = Sender(region, receiver, "short-state")
         while not receiver.requests:
             time.sleep(0.02)
-        limits = resource.prlimit(sender.pid, resource.RLIMIT_NOFILE)
-        resource.prlimit(sender.pid, resource.RLIMIT_NOFILE, (0, limits[1]))
+        limits = resource.prlimit(sender.process.pid, resource.RLIMIT_NOFILE)
+        resource.prlimit(sender.process.pid, resource.RLIMIT_NOFILE, (0, limits[1]))
         program.allocate(500)
-        text = sender.stderr.readline()
-        resource.prlimit(sender.pid, resource.RLIMIT_NOFILE, limits)
+        text = sender.process.stderr.readline()
+        resource.prlimit(sender.process.pid, resource.RLIMIT_NOFILE, limits)
         program.end()
-        text += sender.stderr.read()
-        sender.stderr.close()
-        sender.wait(timeout=PERIOD)
+        text += sender.end()
         total = sum_of(sums_by_id(receiver.take()), "alloc_space")
         check("a_shortage_of_files_ends_no_sender", expect("open files" in text, text),
-              expect(sender.returncode == 0, text), differs(total, report(region, "allocated"), 400))
+              expect(sender.process.returncode == 0, text), differs(total, report(region, "allocated"), 400))
 
 
 def cleaning():
@@ -746,16 +750,16 @@ def cleaning():
                 os.utime(entry.path, (1, 1) if "/" not in name else (int(time.time()) - 7 * 86400,) * 2)
     os.rmdir("c-unmounted")
     with Receiver() as receiver:
-        send("one.geiger", "--to", f"http://127.0.0.1:{receiver.port}", "--state", "clean")
+        send("one.geiger", "--to", receiver.url, "--state", "clean")
     left = {name for name, folder in folders.items() if os.path.exists(folder)}
     check("directories_of_targets_that_are_gone_go", expect(left == {"waits", "here", "fresh", "unmounted/gone"}, left))
     with Receiver() as receiver:
-        send("one.geiger", "--to", f"http://127.0.0.1:{receiver.port}", "--state", "clean", "--queue", "300")
+        send("one.geiger", "--to", receiver.url, "--state", "clean", "--queue", "300")
         stays = os.path.exists(folders["waits"])
         with open(os.path.join(folders["waits"], "limit"), "w") as file:
             file.write("300\n")
         os.mkdir(os.path.join(folders["waits"], "other"))
-        result = send("one.geiger", "--to", f"http://127.0.0.1:{receiver.port}", "--state", "clean")
+        result = send("one.geiger", "--to", receiver.url, "--state", "clean")
     left = {name for name, folder in folders.items() if os.path.exists(folder) and bodies(folder)}
     check("what_waits_for_targets_that_are_gone_is_bounded_by_their_own_queues", expect(stays, "it went too early"),
           expect(not left, left), expect("targets which are gone" in result.stderr, result.stderr))
@@ -770,9 +774,7 @@ def memory():
     program.allocate(3000)
     before = report(program.region(), "allocated")
     with Receiver() as receiver:
-        sender = subprocess.Popen([GEIGER, "send", str(program.pid), "--every", "0.1", "--state", "none", "--to",
-                                   f"http://127.0.0.1:{receiver.port}"], stderr=subprocess.PIPE, text=True,
-                                  env={**os.environ, "GEIGER_DIR": os.path.abspath("memory")})
+        sender = Sender(str(program.pid), receiver, "none", settings={"GEIGER_DIR": os.path.abspath("memory")})
         while not receiver.requests:
             time.sleep(0.02)
         first = receiver.requests[0].sums()
@@ -780,15 +782,13 @@ def memory():
         after = report(program.region(), "allocated")
         region = program.region()
         program.end()
-        sender.wait(timeout=PERIOD)
-        text = sender.stderr.read()
-        sender.stderr.close()
+        text = sender.end()
         total = sum_of(sums_by_id(receiver.take()), "alloc_space")
         check("without_a_state_the_first_profile_has_live_memory_alone",
               expect(first.get("alloc_space", 0) == 0 and first["inuse_space"] > 0, first))
         check("and_the_rest_adds_up", differs(total, report(region, "allocated") - before, 2000),
               expect(after > before, "nothing was allocated"))
-        check("the_sender_ends_with_its_process", expect(sender.returncode == 0, text))
+        check("the_sender_ends_with_its_process", expect(sender.process.returncode == 0, text))
 
 
 def recording():
@@ -797,7 +797,7 @@ def recording():
         return
     feed = "for i in 1 2 3 4 5 6; do echo 500; sleep 0.2; done"
     with Receiver() as receiver:
-        base = ["-q", "-i", "4k", "--send", f"http://127.0.0.1:{receiver.port}", "--every", "0.3", "--label", "x=y"]
+        base = ["-q", "-i", "4k", "--send", receiver.url, "--every", "0.3", "--label", "x=y"]
         inside = ["sh", "-c", f"({feed}) | {os.environ['SEND_PROGRAM']}; exit 7"]
         starts = {"": [], "as_the_first_process_of_a_container_": ["unshare", "--pid", "--fork", "--mount-proc"]}
         for name, before in starts.items():
