@@ -118,8 +118,7 @@ static size_t take_header(char *bytes, size_t size, size_t count, void *context)
 		reply->retry_after_seconds = gg_http_reply_retry_after(
 			value, value_length, (int64_t)(gg_clock_wall_ns() / GG_NS_PER_S));
 	else if (is_header(bytes, length, "Content-Type", &value, &value_length))
-		reply->is_json = value_length >= 16 &&
-		                 strncasecmp(value, "application/json", 16) == 0;
+		reply->content = gg_http_reply_content(value, value_length);
 	return length;
 }
 

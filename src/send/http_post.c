@@ -94,7 +94,7 @@ enum gg_http_result gg_http_post(const struct gg_http_post *post, struct gg_http
 	ret_reply->retry_after_seconds = -1;
 	ret_reply->body_length = 0;
 	ret_reply->body[0] = '\0';
-	ret_reply->is_json = false;
+	ret_reply->content = GG_HTTP_CONTENT_OTHER;
 	if (post->is_secure)
 		return gg_http_curl_post(post, ret_reply, why);
 	if (make_head(&exchange) && gg_http_open(&exchange.connection, post->host, post->port)) {

@@ -135,10 +135,21 @@ static enum gg_http_reply_state parse_head(struct reply_text *from, int64_t now_
 			reply->retry_after_seconds = gg_http_reply_retry_after(
 				value.at, (size_t)(value.end - value.at), now_s);
 		else if (is_header(&line, "Content-Type", &value))
-			reply->is_json = value.end - value.at >= 16 &&
-			                 strncasecmp(value.at, "application/json", 16) == 0;
+			reply->content = gg_http_reply_content(value.at,
+			                                       (size_t)(value.end - value.at));
 	}
 	return GG_HTTP_REPLY_MORE;
+}
+
+enum gg_http_content gg_http_reply_content(const char *value, size_t length)
+{
+	static const char json[] = "application/json", html[] = "text/html";
+
+	if (length >= strlen(json) && strncasecmp(value, json, strlen(json)) == 0)
+		return GG_HTTP_CONTENT_JSON;
+	if (length >= strlen(html) && strncasecmp(value, html, strlen(html)) == 0)
+		return GG_HTTP_CONTENT_HTML;
+	return GG_HTTP_CONTENT_OTHER;
 }
 
 static void keep(struct gg_http_reply *reply, const char *bytes, uint64_t length)
@@ -204,7 +215,7 @@ static void reset(struct gg_http_reply *reply)
 {
 	reply->status = 0;
 	reply->retry_after_seconds = -1;
-	reply->is_json = false;
+	reply->content = GG_HTTP_CONTENT_OTHER;
 	reply->body_length = 0;
 	reply->body[0] = '\0';
 }

@@ -21,10 +21,12 @@
 
 enum { GG_HTTP_REPLY_BODY_MAX = 8192 };
 
+enum gg_http_content { GG_HTTP_CONTENT_OTHER, GG_HTTP_CONTENT_JSON, GG_HTTP_CONTENT_HTML };
+
 struct gg_http_reply {
 	int status;                 /* 200 to 599; 0: none was read */
 	double retry_after_seconds; /* negative: the server named no time */
-	bool is_json;
+	enum gg_http_content content;
 	char body[GG_HTTP_REPLY_BODY_MAX + 1]; /* ends in a 0 byte */
 	size_t body_length;                    /* of what is kept */
 };
@@ -38,6 +40,9 @@ enum gg_http_reply_state { GG_HTTP_REPLY_MORE, GG_HTTP_REPLY_COMPLETE, GG_HTTP_R
  */
 enum gg_http_reply_state gg_http_reply_parse(const char *bytes, size_t length, bool is_end,
                                              int64_t now_s, struct gg_http_reply *ret_reply);
+
+/* The kind of a Content-Type. */
+enum gg_http_content gg_http_reply_content(const char *value, size_t length);
 
 /* Parses the value of Retry-After: seconds or a date; negative: neither. */
 double gg_http_reply_retry_after(const char *value, size_t length, int64_t now_s);

@@ -14,7 +14,7 @@ static const struct {
 	{ "otlp+", GG_RECEIVER_OTLP, "4318", "/v1development/profiles" },
 	{ "pyroscope+", GG_RECEIVER_PYROSCOPE_INGEST, "4040", "/ingest" },
 	{ "pyroscope-push+", GG_RECEIVER_PYROSCOPE_PUSH, "4040", "/push.v1.PusherService/Push" },
-	{ "parca+", GG_RECEIVER_PARCA, "7070", "/profiles/writeraw" },
+	{ "parca+", GG_RECEIVER_PARCA, "7070", "/api/profiles/writeraw" },
 	{ "pprof+", GG_RECEIVER_PPROF, "80", "/" },
 };
 

@@ -11,7 +11,7 @@
  * | http, otlp+http      | OTLP, as protocol buffers          | /v1development/profiles        |
  * | pyroscope+http       | Pyroscope's /ingest, pprof         | /ingest                        |
  * | pyroscope-push+http  | Pyroscope's push service, as JSON  | /push.v1.PusherService/Push    |
- * | parca+http           | Parca's WriteRaw, as JSON          | /profiles/writeraw             |
+ * | parca+http           | Parca's WriteRaw, as JSON          | /api/profiles/writeraw         |
  * | pprof+http           | a pprof file                       | /                              |
  *
  * Each has its twin with https.  The port is that of the receiver (4318, 4040, 7070) unless the URL

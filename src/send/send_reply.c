@@ -106,7 +106,7 @@ void gg_send_reply_read(const struct gg_http_reply *reply, bool is_otlp,
 	*ret_answer = (struct gg_send_answer){ .verdict = verdict_of(reply->status),
 		                               .retry_after_seconds = -1 };
 	if (reply->status < 300) {
-		if (is_otlp && reply->is_json)
+		if (is_otlp && reply->content == GG_HTTP_CONTENT_JSON)
 			read_json(reply, ret_answer);
 		else if (is_otlp)
 			read_binary(reply, ret_answer);
@@ -116,4 +116,14 @@ void gg_send_reply_read(const struct gg_http_reply *reply, bool is_otlp,
 	length = snprintf(text, sizeof(text), "status %d%s%.100s", reply->status,
 	                  reply->body_length > 0 ? ": " : "", reply->body);
 	set_text(ret_answer, text, length > 0 ? strnlen(text, sizeof(text)) : 0);
+}
+
+void gg_send_reply_refuse_page(const struct gg_http_reply *reply, struct gg_send_answer *answer)
+{
+	static const char why[] = "its answer is a page for people; is the path of the URL right?";
+
+	if (answer->verdict != GG_SEND_DELIVERED || reply->content != GG_HTTP_CONTENT_HTML)
+		return;
+	answer->verdict = GG_SEND_REJECTED;
+	set_text(answer, why, strlen(why));
 }

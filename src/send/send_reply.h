@@ -22,3 +22,9 @@
 /* `reply` has a status.  `is_otlp`: its body may tell of a partial success. */
 void gg_send_reply_read(const struct gg_http_reply *reply, bool is_otlp,
                         struct gg_send_answer *ret_answer);
+
+/*
+ * Changes the answer to a rejection if the reply is a page of HTML: servers with a page for people
+ * answer so to each path that they do not know, with status 200.
+ */
+void gg_send_reply_refuse_page(const struct gg_http_reply *reply, struct gg_send_answer *answer);

@@ -119,6 +119,8 @@ static void deliver(const struct gg_send_item *item, struct gg_send_answer *ret_
 
 	if (result == GG_HTTP_REPLIED) {
 		gg_send_reply_read(&reply, receiver->form == GG_RECEIVER_OTLP, ret_answer);
+		if (receiver->form != GG_RECEIVER_PPROF) /* whatever takes a file may answer so */
+			gg_send_reply_refuse_page(&reply, ret_answer);
 		return;
 	}
 	*ret_answer = (struct gg_send_answer){ .verdict = result == GG_HTTP_NOT_SENT

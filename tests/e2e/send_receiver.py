@@ -4,6 +4,7 @@
 Receiver.plan is a list of what to do with the next requests; "ok" if it is empty:
 
   "ok", "partial"      200; of OTLP, with a part rejected
+  "page"               200, with a page for people
   429, 503, ...        this status; ("status", "3") has Retry-After as well
   "cut", "mute"        takes the request, and closes in the reply's head, or says nothing
   "reset"              closes before it reads the body
@@ -91,7 +92,7 @@ class Request:
             assert types["inuse_space"]["aggregation"] == "average"
             assert types["alloc_space"]["aggregation"] == "sum" and not types["alloc_space"]["sampled"]
             return pprof_sums(profile)
-        if self.form in ("/push.v1.PusherService/Push", "/profiles/writeraw"):
+        if self.form in ("/push.v1.PusherService/Push", "/api/profiles/writeraw"):
             series = json.loads(self.body)["series"]
             assert len(series) == 1 and len(series[0]["samples"]) == 1
             return pprof_sums(base64.b64decode(series[0]["samples"][0]["rawProfile"]))
@@ -138,6 +139,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         elif what == "chunked":
             self.connection.sendall(b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nTransfer-Encoding: chunked"
                                     b"\r\n\r\n3\r\nabc\r\n0\r\n\r\n")
+        elif what == "page":
+            self.reply(200, b"<html></html>", [("Content-Type", "text/html; charset=utf-8")])
         elif what == "partial":
             self.reply(200, b"\x0a\x0a\x08\x02\x12\x06no gut", [("Content-Type", "application/x-protobuf")])
         elif what == "slow":

@@ -28,7 +28,7 @@ from sentences import check, in_scratch, skip
 GEIGER = os.environ["GEIGER"]
 PROFILE = os.environ.get("GOLDEN_PROFILE_FILE", "golden.geiger")
 FORMS = {"http": "/v1development/profiles", "pyroscope+http": "/ingest",
-         "pyroscope-push+http": "/push.v1.PusherService/Push", "parca+http": "/profiles/writeraw",
+         "pyroscope-push+http": "/push.v1.PusherService/Push", "parca+http": "/api/profiles/writeraw",
          "pprof+http": "/"}
 PERIOD = 600  # of waits for what is to happen
 SOON = 2  # is less than the five minutes after which an idle process is sent again
@@ -188,6 +188,11 @@ def misbehaving():
             check(f"a_profile_that_is_refused_is_not_sent_again: {status}",
                   expect(result.returncode == 1 and f"status {status}: not now" in result.stderr, result.stderr),
                   expect(len(receiver.take()) == 1, "it was sent again"))
+        receiver.plan = ["page"]
+        result = send("one.geiger", "--to", f"parca+{receiver.url}/profiles/writeraw", "--state", "page")
+        check("a_page_for_people_is_no_acceptance",
+              expect(result.returncode == 1 and "is the path of the URL right" in result.stderr, result.stderr),
+              expect(len(receiver.take()) == 1, "it was sent again"))
         receiver.plan = ["partial"]
         result = send("one.geiger", "--to", receiver.url, "--state", "partial")
         check("a_partial_success_is_told_and_not_sent_again",

@@ -117,3 +117,23 @@ TEST(statuses_say_whether_to_send_again)
 		CHECK(cases[i].status < 300 || answer.retry_after_seconds == 5);
 	}
 }
+
+TEST(a_page_for_people_rejects_what_it_does_not_know)
+{
+	struct gg_send_answer answer;
+
+	CHECK(parse("HTTP/1.1 200 OK\r\nContent-Type: Text/HTML; charset=utf-8\r\n"
+	            "Content-Length: 0\r\n\r\n",
+	            false) == GG_HTTP_REPLY_COMPLETE);
+	gg_send_reply_read(&reply, false, &answer);
+	CHECK(answer.verdict == GG_SEND_DELIVERED);
+	gg_send_reply_refuse_page(&reply, &answer);
+	CHECK(answer.verdict == GG_SEND_REJECTED);
+	CHECK(strstr(answer.text, "path") != NULL);
+
+	CHECK(parse("HTTP/1.1 503 no\r\nContent-Type: text/html\r\nContent-Length: 0\r\n\r\n",
+	            false) == GG_HTTP_REPLY_COMPLETE);
+	gg_send_reply_read(&reply, false, &answer);
+	gg_send_reply_refuse_page(&reply, &answer);
+	CHECK(answer.verdict == GG_SEND_LATER);
+}
