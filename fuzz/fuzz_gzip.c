@@ -3,10 +3,10 @@
  * Any bytes, packed in parts, and unpacked by zlib: the member has these bytes, and no more.  A
  * part's size keeps its bound.
  *
- * The input is a byte and the bytes.  The byte's lowest bits are the level of the second part, while
- * quick_deflate packs the first one.  The next bits say how the bytes repeat: not, at once, or at
- * the largest distance of deflate, some bytes less or more.  The highest ones say where to divide,
- * or which distance.
+ * The input is a byte and the bytes.  The byte's lowest bits are the level of the second part,
+ * while quick_deflate packs the first one.  The next bits say how the bytes repeat: not, at once,
+ * or at the largest distance of deflate, some bytes less or more.  The highest ones say where to
+ * divide, or which distance.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -48,9 +48,9 @@ struct row_sums {
 };
 
 /*
- * The share of a sample depends on little, and many samples have that in common.  Schemes that
- * count sample points weigh by their number, so it is a part of the key.  So tallies add a share once,
- * times the number of its samples.
+ * The share of a sample depends on little, and many samples have that in common.  So tallies add a
+ * share once, times the number of its samples.  Schemes that count sample points weigh by their
+ * number, so it is a part of the key.
  */
 struct known_share {
 	uint64_t size_bytes;

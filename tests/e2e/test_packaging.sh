@@ -56,7 +56,8 @@ the_service_is_profiled() (
 	"$geiger" check ./*.geiger && "$geiger" report --metric allocated ./*.geiger | grep sort
 )
 
-# What the sending unit and the pod's sidecar run, to a receiver: one look, at the regions of the service.
+# The commands of the sending unit and of the pod's sidecar reach a receiver, with one look each at
+# the regions of the service.
 the_service_is_sent() (
 	ran=$(values geiger-send@.service ExecStart)
 	[[ /var/lib/$(values geiger-send@.service StateDirectory) == /var/lib/geiger-send/web ]] || exit

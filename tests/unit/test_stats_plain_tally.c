@@ -344,7 +344,7 @@ TEST(rough_tallies_say_the_same)
 	check_rough(5);
 }
 
-/* Of all schemes, with known and unknown skews, sizes, and errors. */
+/* The schemes, and whether skews, sizes and errors are known, are drawn. */
 TEST(rough_tallies_add_folded_samples_as_exact_ones_do)
 {
 	static const enum gg_scheme schemes[] = { GG_SCHEME_POISSON,        GG_SCHEME_BERNOULLI,
