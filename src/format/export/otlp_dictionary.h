@@ -40,19 +40,21 @@ struct gg_otlp_table {
 	struct gg_map map;
 };
 
+/* A function of the model, with the file that it had last. */
+struct gg_otlp_known_function {
+	const char *file;
+	uint32_t index; /* 0: not made yet */
+};
+
 struct gg_otlp_dictionary {
 	const struct gg_extract *extract;
 	struct gg_address_space space;
 	struct gg_string_table strings;
 	struct gg_otlp_table mappings, locations, functions, attributes, stacks;
-	uint32_t *location_of_stack; /* by stack of the model; 0: not made yet */
-	uint32_t *mapping_of_module; /* likewise */
-	/* By function of the model: its index with the file that it had last; 0: not made yet. */
-	struct {
-		const char *file;
-		uint32_t index;
-	} * known_functions;
-	const char *last_type; /* of a frame, and its attribute */
+	uint32_t *location_of_stack;                    /* by stack of the model; 0: not made yet */
+	uint32_t *mapping_of_module;                    /* likewise */
+	struct gg_otlp_known_function *known_functions; /* by function of the model */
+	const char *last_type;                          /* of a frame, and its attribute */
 	uint32_t last_type_index;
 	uint32_t last_stack, last_stack_index;
 	bool failed;
