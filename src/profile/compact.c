@@ -4,10 +4,10 @@
  *
  * Compaction works in passes.  A pass over the samples takes those that were freed before the end
  * of a bucket, and adds them to aggregates by (bucket of allocation, bucket of free, process,
- * thread, stack, size class).  A pass over the aggregates does the same with longer buckets.  Each
- * call processes a batch of rows in the order of their ids.  One transaction adds their sums to the
- * aggregates and deletes the rows, so a kill leaves a profile with equal sums before and after any
- * batch.
+ * thread, stack, size class, unknown errors).  A pass over the aggregates does the same with longer
+ * buckets.  Each call processes a batch of rows in the order of their ids.  One transaction adds
+ * their sums to the aggregates and deletes the rows, so a kill leaves a profile with equal sums
+ * before and after any batch.
  *
  * A block that several processes hold (origin) becomes part of an aggregate when all have freed it.
  *
@@ -49,7 +49,9 @@ enum pass { PASS_NONE, PASS_SAMPLES, PASS_ROWS };
 
 struct bucket_key {
 	int64_t from_ns, to_ns;
-	uint32_t process, thread, stack, size_class;
+	uint32_t process, thread, stack;
+	uint16_t size_class;
+	uint16_t unknown_errors; /* 1 << enum gg_quantity; they must not spread to known ones */
 };
 
 /* An aggregate that this pass has made, indexed by the key's id - 1. */
@@ -128,7 +130,8 @@ static struct gg_profile_aggregate *part_of(struct gg_compaction *compaction,
 			                                   .stack = key->stack,
 			                                   .from_ns = key->from_ns,
 			                                   .to_ns = key->to_ns,
-			                                   .size_class = key->size_class };
+			                                   .size_class = key->size_class,
+			                                   .unknown_errors = key->unknown_errors };
 		gg_buf_append(&compaction->parts, &part, sizeof(part));
 		if (compaction->parts.failed)
 			return NULL;
@@ -149,6 +152,12 @@ static uint32_t size_class_of(uint64_t size_bytes)
 	return size_bytes <= 1 ? 0 : 64 - (uint32_t)__builtin_clzll(size_bytes - 1);
 }
 
+/* The error of a biased sampler is not known. */
+static uint16_t unknown_errors_of(const struct gg_draw *draw)
+{
+	return draw->scheme == GG_SCHEME_BIASED ? 1 << GG_BYTES | 1 << GG_ALLOCATIONS : 0;
+}
+
 static double skew_of(const struct gg_tally *tally, enum gg_quantity quantity)
 {
 	return gg_sum_value(&tally->usual[quantity].skew) +
@@ -163,7 +172,8 @@ static int compact_sample(struct gg_compaction *compaction, const struct gg_prof
 		                  .process = sample->process,
 		                  .thread = sample->thread,
 		                  .stack = sample->stack,
-		                  .size_class = size_class_of(sample->size_bytes) };
+		                  .size_class = (uint16_t)size_class_of(sample->size_bytes),
+		                  .unknown_errors = unknown_errors_of(&sample->draw) };
 	struct gg_profile_aggregate *sums = part_of(compaction, &key);
 	struct gg_sums own = gg_sums_of(&sample->draw, sample->size_bytes);
 	struct gg_tally tally = { 0 };
@@ -286,9 +296,6 @@ static int scan_samples(struct gg_profile *profile, const struct gg_compaction_r
 		sample.draw.sample_point_count = (uint32_t)gg_row_reader_integer(&reading, 0,
 		                                                                 UINT32_MAX);
 		sample.origin = gg_row_reader_bits(&reading);
-		/* An aggregate that grows in steps cannot hold the unknown error: these stay. */
-		if (sample.draw.scheme == GG_SCHEME_BIASED)
-			continue;
 		if (shares) {
 			status = compact_shared(profile, &sample, rule->bucket_ns);
 			continue;
@@ -377,6 +384,7 @@ static int scan_rows(struct gg_profile *profile, const struct gg_compaction_rule
 	gg_row_reader_begin(
 		&reading, profile,
 		"select id, to_ns, bucket_ns, from_ns, process, thread, stack, size_class,"
+		" count_variance is null, bytes_variance is null,"
 		" interval, samples, size, count, count_variance, bytes, bytes_variance,"
 		" count_skew, bytes_skew, lifetime_ns from coarse"
 		/* Exact aggregates (bit 8) stay: a row cannot hold both these and estimates. */
@@ -400,7 +408,11 @@ static int scan_rows(struct gg_profile *profile, const struct gg_compaction_rule
 		key.process = gg_row_reader_id(&reading, GG_DENSE_PROCESS);
 		key.thread = gg_row_reader_id(&reading, GG_DENSE_THREAD);
 		key.stack = gg_row_reader_id(&reading, GG_DENSE_STACK);
-		key.size_class = (uint32_t)gg_row_reader_integer(&reading, 0, SIZES_MIXED);
+		key.size_class = (uint16_t)gg_row_reader_integer(&reading, 0, SIZES_MIXED);
+		if (gg_row_reader_integer(&reading, 0, 1) != 0)
+			key.unknown_errors |= 1 << GG_ALLOCATIONS;
+		if (gg_row_reader_integer(&reading, 0, 1) != 0)
+			key.unknown_errors |= 1 << GG_BYTES;
 		wanted_ns = bucket_for(compaction, rule, key.to_ns);
 		if (bucket_ns >= wanted_ns &&
 		    (compaction->joins < JOIN_THREADS || key.thread == 0) &&

@@ -390,3 +390,59 @@ TEST(samples_of_a_look_stay_as_long_as_the_look)
 	CHECK_EQ_U64(rows, 0);
 	gg_profile_close(profile);
 }
+
+static int sum_by_errors(const struct gg_profile_aggregate *aggregate, void *context)
+{
+	struct gg_sums *sums = context; /* of known errors, and of unknown ones */
+	uint32_t unknown = 1u << GG_BYTES | 1u << GG_ALLOCATIONS;
+
+	CHECK(aggregate->unknown_errors == 0 || aggregate->unknown_errors == unknown);
+	gg_sums_add(&sums[aggregate->unknown_errors != 0], &aggregate->sums);
+	return 0;
+}
+
+/* Every other sample is of a biased sampler. */
+static void add_biased_samples(struct gg_profile *profile, int count, double *ret_bytes)
+{
+	struct gg_rng rng;
+
+	gg_rng_seed(&rng, 7, 1);
+	for (int i = 0; i < count; i++) {
+		struct gg_profile_sample sample = draw(&rng, 10);
+
+		sample.stack = 1;
+		sample.free_ns = i < count / 2 ? 20 : 3 * HOUR + 20;
+		sample.draw.scheme = i % 2 != 0 ? GG_SCHEME_BIASED : GG_SCHEME_POISSON;
+		ret_bytes[i % 2] += gg_weight_of(&sample.draw, sample.size_bytes).bytes;
+		OK(gg_profile_add_sample(profile, &sample, NULL, &error));
+	}
+}
+
+TEST(biased_samples_are_folded_and_keep_their_unknown_error)
+{
+	enum { COUNT = 2000 };
+	struct gg_profile *profile = make_profile(NULL);
+	struct gg_sums sums[2] = { 0 };
+	double bytes[2] = { 0 };
+	uint64_t rows = 0;
+	int calls = 0;
+
+	if (profile == NULL)
+		return;
+	add_biased_samples(profile, COUNT, bytes);
+	/* Step by step, so that aggregates grow, and become larger ones. */
+	for (int64_t hour = 2; hour < 40; hour++)
+		fold(profile, &rule, hour * HOUR, &calls);
+	OK(gg_profile_each_sample(profile, profile_count_sample, &rows, &error));
+	CHECK_EQ_U64(rows, 0);
+	OK(gg_profile_each_aggregate(profile, count_aggregate, &rows, &error));
+	CHECK_MSG(rows < COUNT / 20, "%llu rows", (unsigned long long)rows);
+	OK(gg_profile_each_aggregate(profile, sum_by_errors, sums, &error));
+	for (int i = 0; i < 2; i++) {
+		CHECK_EQ_U64(sums[i].sample_count, COUNT / 2);
+		CHECK(fabs(gg_fixed_value(sums[i].bytes) / bytes[i] - 1) < 1e-8);
+	}
+	CHECK(gg_fixed_value(sums[0].bytes_variance) > 0);
+	CHECK_EQ_I64(gg_profile_check(profile, profile_print_problem, NULL, &error), 0);
+	gg_profile_close(profile);
+}
