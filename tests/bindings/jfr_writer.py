@@ -3,6 +3,9 @@
 
     chunk(release, interval, events) - the bytes of a chunk of a VM of that release
     interval: None if the recording does not state it
+    by_async: False for a chunk of the JDK's own recorder
+    hostile: "nested", samples begin with 10 ** 16 values without a byte; "overlapping", a pool of
+        constants lies inside another one
     events: (kind, class, size, [(class, method, line), ...]), the innermost frame first
 """
 import struct
@@ -22,7 +25,8 @@ CLASSES = [
 ] + [(name, [("startTime", "long", False, False), ("eventThread", "java.lang.Thread", True, False),
              ("stackTrace", "jdk.types.StackTrace", True, False), ("objectClass", "java.lang.Class", True, False),
              ("allocationSize", "long", False, False), (other, "long", False, False)])
-     for name, other in (("jdk.ObjectAllocationInNewTLAB", "tlabSize"), ("profiler.LiveObject", "allocationTime"))]
+     for name, other in (("jdk.ObjectAllocationInNewTLAB", "tlabSize"), ("jdk.ObjectAllocationOutsideTLAB", "unused"),
+                         ("jdk.ObjectAllocationSample", "weight"), ("profiler.LiveObject", "allocationTime"))]
 IDS = {name: i + 10 for i, (name, _) in enumerate(CLASSES)}
 
 
@@ -51,8 +55,23 @@ def long_number(value):
     return bytes([value & 0x7F | 0x80, value >> 7 & 0x7F | 0x80, value >> 14 & 0x7F | 0x80, value >> 21 & 0x7F])
 
 
-def metadata():
+def nested_classes():
+    """A class of ten fields, whose classes have ten fields each, and so on; the last has none."""
+    levels = [(f"Level{i}", [(f"field{j}", f"Level{i + 1}", False, False) for j in range(10)]) for i in range(15)]
+    return levels + [("Level15", [])]
+
+
+def described_classes(by_async, hostile):
+    classes = [(name, fields) for name, fields in CLASSES if by_async or not name.startswith("profiler.")]
+    if hostile == "nested":
+        classes = nested_classes() + [(name, ([("nested", "Level0", False, False)] if "InNewTLAB" in name else []) + fields)
+                                      for name, fields in classes]
+    return classes
+
+
+def metadata(by_async, hostile):
     names = [""]
+    ids = {name: IDS.get(name, i + 100) for i, (name, _) in enumerate(described_classes(by_async, hostile))}
 
     def at(name):
         if name not in names:
@@ -62,14 +81,19 @@ def metadata():
     def element(name, attributes, children=()):
         return at(name) + number(len(attributes)) + b"".join(at(k) + at(v) for k, v in attributes) + number(len(children)) + b"".join(children)
 
-    classes = [element("class", [("name", name), ("id", str(IDS[name]))], [
-        element("field", [("name", field), ("class", str(IDS[of]))] + [("constantPool", "true")] * constant + [("dimension", "1")] * array)
-        for field, of, constant, array in fields]) for name, fields in CLASSES]
+    classes = [element("class", [("name", name), ("id", str(ids[name]))], [
+        element("field", [("name", field), ("class", str(ids[of]))] + [("constantPool", "true")] * constant + [("dimension", "1")] * array)
+        for field, of, constant, array in fields]) for name, fields in described_classes(by_async, hostile)]
     root = element("root", [], [element("metadata", [], classes), element("region", [])])
     return event(0, number(0) * 3 + number(len(names)) + b"".join(text(name) for name in names) + root)
 
 
-def chunk(release, interval, events):
+def link(back, pools):
+    """A link of the chain of constants; the previous one begins `back` bytes away."""
+    return event(1, number(0) * 2 + number(back & 2**64 - 1) + b"\x01" + number(len(pools)) + b"".join(pools))
+
+
+def chunk(release, interval, events, by_async=True, hostile=None):
     symbols, classes, methods, stacks = [], [], [], []
 
     def place(known, value):
@@ -85,7 +109,7 @@ def chunk(release, interval, events):
         body += event(IDS["jdk.ActiveSetting"], number(1) + text("alloc") + text(str(interval)))
     for kind, name, size, frames in events:
         stack = place(stacks, tuple((place(methods, (class_of(of), place(symbols, method))), line) for of, method, line in frames))
-        buffer = max(size, interval or 65536) if kind.startswith("jdk") else 0
+        buffer = size if kind.endswith("Sample") else max(size, interval or 65536) if kind.startswith("jdk") else 0
         body += event(IDS[kind], number(5) + number(1) + number(stack) + number(class_of(name)) + number(size) + number(buffer))
 
     def pool(name, values):
@@ -100,8 +124,17 @@ def chunk(release, interval, events):
                                       for frames in stacks]),
     ]
     head = 68
-    constants = event(1, number(0) * 3 + b"\x01" + number(len(pools)) + b"".join(pools))
-    described = metadata()
+    constants = link(0, pools)
+    place_of_constants = head + len(body)
+    if hostile == "overlapping":
+        # A text of the first link is the second one, which says that the first lies before it.
+        second = link(-1, pools)  # as long as with any other negative number
+        first = link(0, [pool("jdk.types.Symbol", [b"\x03" + long_number(len(second)) + second])])
+        other = link(-first.index(second), pools)
+        constants = first.replace(second, other)
+        second = other
+        place_of_constants += constants.index(second)
+    described = metadata(by_async, hostile)
     size = head + len(body) + len(constants) + len(described)
-    return (b"FLR\0" + struct.pack(">HHQQQQQQQI", 2, 0, size, head + len(body), head + len(body) + len(constants), 10**18, 5 * 10**9, 1, 10**9, 1)
+    return (b"FLR\0" + struct.pack(">HHQQQQQQQI", 2, 0, size, place_of_constants, head + len(body) + len(constants), 10**18, 5 * 10**9, 1, 10**9, 1)
             + body + constants + described)

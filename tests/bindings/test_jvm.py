@@ -448,6 +448,31 @@ def made_recordings():
     check("live_objects_are_live", abs(live_rows["p.Kept"]["self"]["estimate"] / (10 * weight) - 1) < 1e-6, live_rows)
     line = report("i.geiger", "--by", "line")["rows"]
     check("frames_have_lines", any(row["function"] == "p.Main.make" and row["line"] == 7 for row in line), line)
+    doubled_recordings(frames)
+    for name, wrong in (("nested", b"entangled"), ("overlapping", b"constants")):
+        with open("made.jfr", "wb") as recording:
+            recording.write(jfr_writer.chunk(25, 65536, [("jdk.ObjectAllocationInNewTLAB", "[J", 4096, frames)] * 9, hostile=name))
+        done = run([GEIGER, "import", "-q", "-o", "i.geiger", "made.jfr"])
+        check(f"{name}_values_are_refused", done.returncode == 1 and wrong in done.stderr, done)
+
+
+def doubled_recordings(frames):
+    """Kinds of events that describe the same allocations: the best one counts."""
+    in_buffer, outside, scaled = (f"jdk.ObjectAllocation{kind}" for kind in ("InNewTLAB", "OutsideTLAB", "Sample"))
+    buffers = jfr_writer.chunk(25, 65536, [(in_buffer, "[J", 4096, frames), (outside, "[J", 10**6, frames)] * 10, by_async=False)
+    both = jfr_writer.chunk(25, 65536, [(in_buffer, "[J", 4096, frames), (scaled, "[J", 10**5, frames)] * 10, by_async=False)
+    samples = jfr_writer.chunk(25, 65536, [(in_buffer, "[J", 10**7, frames)] * 3)
+    for name, chunks, bytes_, left_out in (("buffers_and_large_objects_add_up", buffers, 10 * (65536 + 10**6), 0),
+                                           ("samples_of_flight_recorder_count_without_its_buffers", both, 10**6, 10),
+                                           ("a_later_chunk_decides_as_well", buffers + both, 10**6, 30),
+                                           ("samples_of_async_profiler_count_alone", both + samples, 3 * 10**7, 20)):
+        with open("made.jfr", "wb") as recording:
+            recording.write(chunks)
+        seen = imported("made.jfr")
+        found = {row["function"]: row["self"]["estimate"] for row in seen["rows"]}
+        notes = [note for note in seen["notes"] if "No byte counts twice" in note]
+        check(name, abs(found["long[]"] / bytes_ - 1) < 1e-6 and
+              (bool(notes) and notes[0].startswith(f"{left_out} events") if left_out else not notes), found, seen["notes"])
 
 
 def main():

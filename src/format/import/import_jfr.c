@@ -11,6 +11,10 @@
  *     jdk.ObjectAllocationInNewTLAB    of the new buffer, of which one object is known
  *     jdk.ObjectAllocationOutsideTLAB  exact, but not of all objects
  *
+ * A recording may have several of these kinds, which then describe the same allocations: Flight
+ * Recorder's settings choose them one by one, and async-profiler may record beside it.  So only the
+ * best rank is read: samples, then ObjectAllocationSample, then the JDK's events of buffers.
+ *
  * The VM's sampler is right from JDK 25 on (docs/JVM.md), and the recording says which VM it was.
  * Samples of earlier ones have no error, and neither have the JDK's own, which are not random.
  *
@@ -45,6 +49,9 @@ enum jfr_kind {
 	JFR_OLD_OBJECT
 };
 
+/* Kinds of one rank describe different allocations; those of different ranks the same ones. */
+enum jfr_rank { RANK_NONE, RANK_BUFFERS, RANK_SCALED, RANK_SAMPLES };
+
 static const struct {
 	const char *name;
 	enum jfr_kind kind;
@@ -68,8 +75,9 @@ struct jfr_import {
 	struct gg_buf text;            /* for one name at a time */
 	bool by_async;
 	double interval_bytes;
-	unsigned release; /* of the VM; 0: not known */
-	uint64_t sampled_count, scaled_count, old_count;
+	unsigned release;   /* of the VM; 0: not known */
+	enum jfr_rank rank; /* the best one of the recording */
+	uint64_t sampled_count, scaled_count, old_count, doubled_count;
 };
 
 static int wrong(struct jfr_import *job, const uint8_t *at, const char *what)
@@ -128,7 +136,7 @@ static int add_frame(struct jfr_import *job, const char *name, uint32_t line_num
 static int read_frame(struct jfr_import *job, uint32_t type, struct gg_jfr_bytes fields,
                       uint32_t *ret_frame)
 {
-	const struct gg_jfr_chunk *chunk = &job->chunk;
+	struct gg_jfr_chunk *chunk = &job->chunk;
 	struct gg_jfr_value method, class, line = { 0 };
 	struct gg_jfr_bytes method_fields;
 	char name[2 * JFR_NAME_MAX_BYTES] = "";
@@ -361,8 +369,46 @@ static void read_facts(struct jfr_import *job)
 		if (buffer > 0 && (least == 0 || buffer < least))
 			least = buffer;
 	}
-	if (job->interval_bytes == 0)
+	if (job->by_async && job->interval_bytes == 0)
 		job->interval_bytes = least > 0 ? least : DEFAULT_INTERVAL_BYTES;
+}
+
+static enum jfr_rank rank_of(const struct jfr_import *job, enum jfr_kind kind)
+{
+	if (kind == JFR_IN_NEW_TLAB || kind == JFR_OUTSIDE_TLAB)
+		return job->by_async ? RANK_SAMPLES : RANK_BUFFERS;
+	return kind == JFR_SAMPLE ? RANK_SCALED : RANK_NONE;
+}
+
+static int find_rank(struct jfr_import *job)
+{
+	struct gg_jfr_bytes fields;
+	const uint8_t *at = NULL;
+	uint32_t type;
+
+	while ((type = gg_jfr_chunk_next(&job->chunk, &at, &fields)) != GG_JFR_NO_CLASS) {
+		enum jfr_rank rank = rank_of(job, (enum jfr_kind)job->kinds.items[type]);
+
+		if (rank > job->rank)
+			job->rank = rank;
+	}
+	return 0;
+}
+
+static int read_event(struct jfr_import *job, uint32_t type, struct gg_jfr_bytes fields)
+{
+	enum jfr_kind kind = (enum jfr_kind)job->kinds.items[type];
+	enum jfr_rank rank = rank_of(job, kind);
+
+	if (kind != JFR_LIVE && rank == RANK_NONE) {
+		job->old_count += kind == JFR_OLD_OBJECT;
+		return 0;
+	}
+	if (kind != JFR_LIVE && rank != job->rank) {
+		job->doubled_count++;
+		return 0;
+	}
+	return read_allocation(job, kind, type, fields);
 }
 
 static int read_events(struct jfr_import *job)
@@ -373,15 +419,8 @@ static int read_events(struct jfr_import *job)
 	int status = 0;
 
 	while (status == 0 &&
-	       (type = gg_jfr_chunk_next(&job->chunk, &at, &fields)) != GG_JFR_NO_CLASS) {
-		enum jfr_kind kind = (enum jfr_kind)job->kinds.items[type];
-
-		job->old_count += kind == JFR_OLD_OBJECT;
-		if (kind != JFR_OTHER && kind != JFR_OLD_OBJECT && !is_fact(kind))
-			status = read_allocation(job, kind, type, fields);
-	}
-	if (status == 0 && job->chunk.wrong != NULL)
-		status = wrong(job, job->chunk.bytes, job->chunk.wrong);
+	       (type = gg_jfr_chunk_next(&job->chunk, &at, &fields)) != GG_JFR_NO_CLASS)
+		status = read_event(job, type, fields);
 	return status;
 }
 
@@ -398,30 +437,45 @@ static int64_t duration_of(const struct jfr_import *job)
 	return (int64_t)(duration_ns & ((UINT64_C(1) << 62) - 1));
 }
 
-static int read_chunk(struct jfr_import *job, const uint8_t *bytes, size_t length,
-                      size_t *ret_length)
+static int read_chunk(struct jfr_import *job)
 {
 	struct gg_import_result *result = job->import->result;
+
+	read_facts(job);
+	if (job->chunk.bytes == job->bytes) {
+		result->start_wall_ns = job->chunk.start_ns;
+		result->duration_ns = duration_of(job);
+	}
+	if (job->by_async)
+		result->interval_bytes = job->interval_bytes;
+	return read_events(job);
+}
+
+static int each_chunk(struct jfr_import *job, int (*visit)(struct jfr_import *job))
+{
+	size_t done = 0, length;
 	int status = 0;
 
-	*ret_length = gg_jfr_chunk_open(&job->chunk, bytes, length);
-	if (*ret_length == 0)
-		status = job->chunk.wrong != NULL ? wrong(job, bytes, job->chunk.wrong)
-		                                  : gg_import_no_memory(job->import);
-	if (status == 0)
-		status = find_kinds(job);
-	if (status == 0) {
-		read_facts(job);
-		if (bytes == job->bytes) {
-			result->start_wall_ns = job->chunk.start_ns;
-			result->duration_ns = duration_of(job);
-			result->interval_bytes = job->by_async ? job->interval_bytes : 0;
-		}
-		status = read_events(job);
+	while (status == 0 && done < job->length) {
+		const uint8_t *bytes = job->bytes + done;
+
+		length = gg_jfr_chunk_open(&job->chunk, bytes, job->length - done);
+		if (length == 0)
+			status = job->chunk.wrong != NULL ? wrong(job, bytes, job->chunk.wrong)
+			                                  : gg_import_no_memory(job->import);
+		if (status == 0)
+			status = find_kinds(job);
+		if (status == 0)
+			status = visit(job);
+		if (status == 0 && job->chunk.steps == 0)
+			status = wrong(job, bytes, "its values are too entangled for its size");
+		else if (status == 0 && job->chunk.wrong != NULL)
+			status = wrong(job, bytes, job->chunk.wrong);
+		gg_jfr_chunk_done(&job->chunk);
+		gg_map_done(&job->stacks);
+		gg_map_done(&job->threads);
+		done += length;
 	}
-	gg_jfr_chunk_done(&job->chunk);
-	gg_map_done(&job->stacks);
-	gg_map_done(&job->threads);
 	return status;
 }
 
@@ -442,6 +496,14 @@ static int add_notes(struct jfr_import *job)
 			"Flight Recorder's samples are not random: each stands for the bytes that "
 			"its thread allocated since the last one.  So there are no confidence "
 			"intervals, and no numbers of objects.");
+	if (job->doubled_count > 0 && status == 0)
+		status = gg_import_note(
+			job->import,
+			"%llu events were left out, because they describe allocations that the "
+			"recording also has as %s.  No byte counts twice.",
+			(unsigned long long)job->doubled_count,
+			job->rank == RANK_SAMPLES ? "async-profiler's samples"
+						  : "jdk.ObjectAllocationSample");
 	if (job->old_count > 0 && status == 0)
 		status = gg_import_note(job->import,
 		                        "%llu events jdk.OldObjectSample were left out: they are "
@@ -453,14 +515,13 @@ static int add_notes(struct jfr_import *job)
 static int read_jfr(struct gg_import *import)
 {
 	struct jfr_import job = { .import = import };
-	size_t done = 0, chunk = 1;
 	int status = gg_input_all(import->input, RECORDING_MAX_BYTES, &job.bytes, &job.length,
 	                          import->error);
 
-	while (status == 0 && done < job.length && chunk > 0) {
-		status = read_chunk(&job, job.bytes + done, job.length - done, &chunk);
-		done += chunk;
-	}
+	if (status == 0)
+		status = each_chunk(&job, find_rank);
+	if (status == 0)
+		status = each_chunk(&job, read_chunk);
 	if (status == 0 && job.text.failed)
 		status = gg_import_no_memory(import);
 	if (status == 0)

@@ -13,6 +13,8 @@ enum {
 	COMPRESSED = 1,
 	ELEMENTS_DEPTH_MAX = 16,
 
+	CHARACTERS_PER_STEP = 16,
+
 	TEXT_NULL = 0,
 	TEXT_EMPTY = 1,
 	TEXT_CONSTANT = 2,
@@ -42,11 +44,23 @@ static void skip_bytes(struct gg_jfr_bytes *bytes, uint64_t count)
 		bytes->at += count;
 }
 
+/* Each step is a number, a field, or some characters of a text. */
+static void take_steps(struct gg_jfr_bytes *bytes, uint64_t count)
+{
+	if (count <= *bytes->steps) {
+		*bytes->steps -= count;
+		return;
+	}
+	*bytes->steps = 0;
+	fail(bytes);
+}
+
 /* Seven bits a byte, the lowest first; the ninth byte has eight. */
 static uint64_t read_number(struct gg_jfr_bytes *bytes)
 {
 	uint64_t number = 0;
 
+	take_steps(bytes, 1);
 	for (unsigned i = 0; i < 9; i++) {
 		uint8_t byte;
 
@@ -105,10 +119,12 @@ bool gg_jfr_text(struct gg_jfr_bytes *bytes, struct gg_buf *out)
 	count = read_number(bytes);
 	if (how == TEXT_CONSTANT)
 		return false;
-	if (how > TEXT_LATIN1 || count > left(bytes)) {
+	if (how > TEXT_LATIN1 || count > left(bytes))
 		fail(bytes);
+	else
+		take_steps(bytes, count / CHARACTERS_PER_STEP);
+	if (bytes->failed)
 		return false;
-	}
 	if (how == TEXT_UTF8) {
 		gg_buf_append(out, (const char *)bytes->at, count);
 		bytes->at += count;
@@ -166,6 +182,7 @@ static void skip_field(const struct gg_jfr_chunk *chunk, const struct gg_jfr_fie
 	for (uint64_t i = 0; i < count && !bytes->failed; i++) {
 		const uint8_t *before = bytes->at;
 
+		take_steps(bytes, 1);
 		if (field->is_constant)
 			read_number(bytes);
 		else
@@ -237,7 +254,7 @@ static uint64_t key_of(uint32_t type, uint64_t id)
 	return gg_hash_integer(id, gg_hash_integer(type, 1));
 }
 
-bool gg_jfr_constant(const struct gg_jfr_chunk *chunk, uint32_t type, uint64_t id,
+bool gg_jfr_constant(struct gg_jfr_chunk *chunk, uint32_t type, uint64_t id,
                      struct gg_jfr_bytes *ret_fields)
 {
 	uint64_t index = gg_map_get(&chunk->constant_by_key, key_of(type, id));
@@ -246,7 +263,7 @@ bool gg_jfr_constant(const struct gg_jfr_chunk *chunk, uint32_t type, uint64_t i
 	if (index == GG_MAP_NONE)
 		return false;
 	constant = &chunk->constants.items[index];
-	*ret_fields = (struct gg_jfr_bytes){ constant->at, chunk->end, false };
+	*ret_fields = (struct gg_jfr_bytes){ constant->at, chunk->end, &chunk->steps, false };
 	return constant->type == type && constant->id == id;
 }
 
@@ -381,7 +398,8 @@ static bool begin(struct gg_jfr_bytes *bytes, uint64_t *ret_type)
 
 static bool read_metadata(struct gg_jfr_chunk *chunk, const uint8_t *at)
 {
-	struct metadata metadata = { .chunk = chunk, .bytes = { at, chunk->end, false } };
+	struct metadata metadata = { .chunk = chunk,
+		                     .bytes = { at, chunk->end, &chunk->steps, false } };
 	uint64_t type;
 
 	if (!begin(&metadata.bytes, &type) || type != TYPE_METADATA)
@@ -430,11 +448,16 @@ static bool read_pool(struct gg_jfr_chunk *chunk, struct gg_jfr_bytes *bytes)
 	return true;
 }
 
-/* The chain begins at the last link, which says how far back the previous one is. */
+/*
+ * The chain begins at the last link, which says how far back the previous one is.  Each ends before
+ * the next one, or links that overlap would have the same constants many times.
+ */
 static bool read_constants(struct gg_jfr_chunk *chunk, const uint8_t *at)
 {
+	const uint8_t *next = chunk->end;
+
 	for (;;) {
-		struct gg_jfr_bytes bytes = { at, chunk->end, false };
+		struct gg_jfr_bytes bytes = { at, next, &chunk->steps, false };
 		uint64_t type, count;
 		int64_t back;
 
@@ -454,6 +477,7 @@ static bool read_constants(struct gg_jfr_chunk *chunk, const uint8_t *at)
 		}
 		if (back == 0)
 			return true;
+		next = at;
 		at += back;
 	}
 }
@@ -492,6 +516,7 @@ size_t gg_jfr_chunk_open(struct gg_jfr_chunk *ret_chunk, const uint8_t *bytes, s
 		return 0;
 	}
 	ret_chunk->end = bytes + size;
+	ret_chunk->steps = GG_JFR_STEPS_LEAST + size * GG_JFR_STEPS_PER_BYTE;
 	return read_metadata(ret_chunk, bytes + metadata) &&
 	                       read_constants(ret_chunk, bytes + constants)
 	               ? size
@@ -513,7 +538,7 @@ uint32_t gg_jfr_chunk_next(struct gg_jfr_chunk *chunk, const uint8_t **at,
 {
 	while (*at != chunk->end) {
 		struct gg_jfr_bytes bytes = { *at != NULL ? *at : chunk->bytes + CHUNK_HEAD_BYTES,
-			                      chunk->end, false };
+			                      chunk->end, &chunk->steps, false };
 		uint64_t type, found;
 
 		if (bytes.at == bytes.end)

@@ -15,7 +15,10 @@
  * names.  So it depends on the names that it needs, and not on the order or number of fields.
  *
  * Hostile files  Each length is checked against the bytes that are left; classes that contain
- *                themselves end at a depth of GG_JFR_DEPTH_MAX; chains only go backwards.
+ *                themselves end at a depth of GG_JFR_DEPTH_MAX; chains only go backwards, and their
+ *                links do not overlap.  Values may refer to the same long constant again and
+ *                again, or consist of ever more values without a byte.  So a chunk has a budget of
+ *                steps, GG_JFR_STEPS_PER_BYTE for each of its bytes, and is damaged beyond it.
  * Threads        one owner.
  */
 #pragma once
@@ -28,11 +31,20 @@
 #include "base/buf.h"
 #include "base/map.h"
 
-enum { GG_JFR_DEPTH_MAX = 16, GG_JFR_NO_CLASS = UINT32_MAX };
+enum {
+	GG_JFR_DEPTH_MAX = 16,
+	GG_JFR_STEPS_PER_BYTE = 64,   /* recordings that were measured need one half */
+	GG_JFR_STEPS_LEAST = 1 << 20, /* of a chunk, whose metadata alone may need that many */
+	GG_JFR_NO_CLASS = UINT32_MAX
+};
 
-/* Bytes that are left.  failed: a read went beyond the end, and all further ones return 0. */
+/*
+ * Bytes that are left.  failed: a read went beyond the end, or no step is left, and all further
+ * reads return 0.
+ */
 struct gg_jfr_bytes {
 	const uint8_t *at, *end;
+	uint64_t *steps; /* of the chunk */
 	bool failed;
 };
 
@@ -59,6 +71,7 @@ struct gg_jfr_chunk {
 	const uint8_t *bytes, *end;
 	const char *wrong;   /* why a call failed */
 	uint64_t start_ns;   /* since 1970 */
+	uint64_t steps;      /* that are left for reading its values */
 	struct gg_buf texts; /* names of the metadata, each with a zero byte */
 	GG_ARRAY(struct gg_jfr_class) classes;
 	GG_ARRAY(struct gg_jfr_field) fields;
@@ -68,7 +81,8 @@ struct gg_jfr_chunk {
 
 /*
  * Reads head, metadata and constants of the chunk that begins there.  Returns its length; 0: it is
- * damaged (`wrong`), or memory ran out (`wrong` is NULL).  The bytes must outlive the chunk.
+ * damaged (`wrong`), or memory ran out (`wrong` is NULL).  The bytes must outlive the chunk, which
+ * must stay where it is.
  */
 size_t gg_jfr_chunk_open(struct gg_jfr_chunk *ret_chunk, const uint8_t *bytes, size_t length);
 /* The length of the chunk that begins there, and how long it was recorded; 0: it is damaged. */
@@ -101,7 +115,7 @@ bool gg_jfr_field_of(const struct gg_jfr_chunk *chunk, uint32_t type, struct gg_
                      const char *name, struct gg_jfr_value *ret_value);
 
 /* The constant of that class and id.  False: the chunk does not have it. */
-bool gg_jfr_constant(const struct gg_jfr_chunk *chunk, uint32_t type, uint64_t id,
+bool gg_jfr_constant(struct gg_jfr_chunk *chunk, uint32_t type, uint64_t id,
                      struct gg_jfr_bytes *ret_fields);
 
 /* Moves behind a value of that class, for elements of arrays. */
