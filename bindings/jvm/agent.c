@@ -6,7 +6,8 @@
  *   Agent_OnLoad()     java -agentpath:/usr/lib/.../libgeiger-jvm.so[=interval=BYTES]
  *   Agent_OnAttach()   jcmd PID JVMTI.agent_load /usr/lib/.../libgeiger-jvm.so
  *
- * From the VM's doors, the adapter records to a region of its own where no agent does.
+ * From the VM's doors, the adapter records to a region of its own where no agent does.  An agent's
+ * interval wins, because the user of `geiger record` gave it to the whole session.
  */
 #include <stdio.h>
 #include <string.h>
@@ -25,10 +26,10 @@ DOOR const char *gg_jvm_install(const struct gg_agent_functions *agent);
 DOOR const char *gg_jvm_install(const struct gg_agent_functions *agent)
 {
 	gg_embed_settings_use_agent(agent);
-	if (gg_jvm_is_begun()) { /* of an earlier attach: the callbacks go on */
-		gg_embed_settings_refresh();
-		return NULL;
-	}
+	if (gg_load_relaxed(&gg_embed_settings.is_own) != 0)
+		return "-agentpath: records them to a region of its own already";
+	gg_embed_settings_refresh();
+	/* After an earlier attach, a callback may give the sampler back right now: the thread waits. */
 	return gg_jvm_join_start() == 0 ? NULL : "no thread could be started";
 }
 
@@ -48,16 +49,40 @@ static const char *read_options(const char *text, struct geiger_options *ret_opt
 	return NULL;
 }
 
+/* True: an agent records, by its own settings, even if it is off just now. */
+static bool has_agent(void)
+{
+	struct gg_agent_settings settings;
+
+	gg_embed_settings_find_agent();
+	if (gg_load_relaxed(&gg_embed_settings.is_own) != 0)
+		return false;
+	gg_embed_agent()->read_settings(&settings);
+	return settings.change_count != 0;
+}
+
+static const char *begin_region(const struct geiger_options *options)
+{
+	if (has_agent()) {
+		if (options->interval_bytes != 0)
+			gg_embed_agent()->log("interval= of -agentpath: is not used, because "
+			                      "geiger records with an interval of its own");
+		return NULL;
+	}
+	if (geiger_recording_to() != GEIGER_TO_NOWHERE && options->interval_bytes == 0)
+		return NULL;
+	return geiger_start(options) == 0
+	               ? NULL
+	               : "no Java objects are shown: no region could be made for the samples";
+}
+
 static jint begin(JavaVM *vm, const char *text, bool is_live)
 {
 	struct geiger_options options;
 	const char *why = read_options(text, &options);
 
-	gg_embed_settings_find_agent();
-	if (why == NULL &&
-	    (geiger_recording_to() == GEIGER_TO_NOWHERE || options.interval_bytes != 0) &&
-	    geiger_start(&options) < 0)
-		why = "no region could be made for the samples";
+	if (why == NULL)
+		why = begin_region(&options);
 	if (why == NULL)
 		why = gg_jvm_begin(vm, is_live);
 	if (why == NULL)

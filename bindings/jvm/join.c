@@ -13,8 +13,15 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <geiger/geiger.h>
+
 #include "embed/sampling_settings.h"
 #include "vm.h"
+
+/* Ten seconds; a test waits for less. */
+#ifndef GG_JVM_SERVED_WAITS
+#define GG_JVM_SERVED_WAITS (10 * 500)
+#endif
 
 enum {
 	/* The VM puts its guard pages into the stack, and runs Java code there. */
@@ -22,33 +29,52 @@ enum {
 	WAIT_NS = 2000000,
 	/* A minute; a program that has no VM by then has no use for one. */
 	WAITS_MAX = 60 * 500,
-	COMPLETE_WAITS = 10 * 500 /* ten seconds, for VMs without periodic tasks */
+	/* A VM that still starts then, as with a large heap that is touched first. */
+	LONG_WAIT_NS = 50000000
 };
+
+/* Threads of the VM, as bits. */
+enum vm_thread { SERVICE_THREAD = 1, PERIODIC_THREAD = 2 };
 
 typedef jint JNICALL get_created_vms(JavaVM **ret_vms, jsize capacity, jsize *ret_count);
 
-static get_created_vms *find_function(void)
+static void *symbol_of(void *library, const char *name)
 {
-	/* The library is found by its name if it is there, and not loaded. */
-	void *library = dlopen("libjvm.so", RTLD_NOW | RTLD_NOLOAD), *address;
+	return library != NULL ? dlsym(library, name) : NULL;
+}
+
+/* A library that is not loaded is not found. */
+static get_created_vms *find_function(const char **ret_why)
+{
+	void *library = dlopen("libjvm.so", RTLD_NOW | RTLD_NOLOAD);
+	void *address = symbol_of(library, "JNI_GetCreatedJavaVMs");
 	get_created_vms *function = NULL;
 
-	address = library != NULL ? dlsym(library, "JNI_GetCreatedJavaVMs") : NULL;
-	if (address != NULL)
+	if (address != NULL && dlsym(library, "gHotSpotVMStructs") == NULL)
+		*ret_why = "no Java objects are shown: this VM is not HotSpot, as OpenJ9 is not; "
+			   "java -agentpath: with libgeiger-jvm.so may do";
+	else if (address != NULL)
 		memcpy(&function, &address, sizeof(function));
-	else if (library != NULL)
+	if (library != NULL && function == NULL)
 		dlclose(library);
 	return function;
 }
 
-/* True if a thread of this process has a name that begins so. */
-static bool has_thread(const char *name)
+static unsigned thread_by_name(const char *comm)
+{
+	if (strncmp(comm, "Service Thread", 14) == 0)
+		return SERVICE_THREAD;
+	return strncmp(comm, "VM Periodic Tas", 15) == 0 ? PERIODIC_THREAD : 0;
+}
+
+/* Which threads of enum vm_thread this process has. */
+static unsigned find_threads(void)
 {
 	DIR *folder = opendir("/proc/self/task");
 	struct dirent *entry;
-	bool found = false;
+	unsigned found = 0;
 
-	while (folder != NULL && !found && (entry = readdir(folder)) != NULL) {
+	while (folder != NULL && (entry = readdir(folder)) != NULL) {
 		char path[300], comm[32] = "";
 		int fd;
 
@@ -57,7 +83,7 @@ static bool has_thread(const char *name)
 		if (fd < 0)
 			continue;
 		if (read(fd, comm, sizeof(comm) - 1) > 0)
-			found = strncmp(comm, name, strlen(name)) == 0;
+			found |= thread_by_name(comm);
 		close(fd);
 	}
 	if (folder != NULL)
@@ -65,46 +91,60 @@ static bool has_thread(const char *name)
 	return found;
 }
 
-/* The VM starts the thread for its periodic tasks after everything that JVMTI needs. */
-static bool is_complete(void)
+static JavaVM *wait_for_vm(const char **ret_why)
 {
-	return has_thread("VM Periodic Tas");
-}
-
-static JavaVM *wait_for_vm(void)
-{
-	const struct timespec pause = { .tv_nsec = WAIT_NS };
+	struct timespec pause = { .tv_nsec = WAIT_NS };
 	get_created_vms *created = NULL;
 	JavaVM *vm = NULL;
 	jsize count = 0;
-	int seen = 0;
+	int served = 0;
 
-	for (int i = 0; i < WAITS_MAX && !gg_jvm_is_begun(); i++) {
+	for (int i = 0; (i < WAITS_MAX || count > 0) && *ret_why == NULL; i += i < WAITS_MAX) {
+		if (i == WAITS_MAX)
+			pause.tv_nsec = LONG_WAIT_NS;
 		if (created == NULL)
-			created = find_function();
-		if (created != NULL && created(&vm, 1, &count) == JNI_OK && count > 0 &&
-		    (++seen > COMPLETE_WAITS || is_complete()))
-			return vm;
+			created = find_function(ret_why);
+		if (created != NULL && created(&vm, 1, &count) == JNI_OK && count > 0) {
+			unsigned threads = find_threads();
+
+			served += (threads & SERVICE_THREAD) != 0;
+			if ((threads & PERIODIC_THREAD) != 0 || served > GG_JVM_SERVED_WAITS)
+				return vm;
+		}
 		nanosleep(&pause, NULL);
 	}
 	return NULL;
 }
 
-static void *join(void *nothing)
+/* Returns the reason why there are no Java objects; NULL: there are, or there is no VM. */
+static const char *join_vm(void)
 {
 	static char name[] = "geiger";
 	JavaVMAttachArgs attach = { JNI_VERSION_1_8, name, NULL };
-	const char *why;
-	JavaVM *vm;
+	const char *why = NULL;
+	JavaVM *vm = wait_for_vm(&why);
 	void *env;
+
+	/* -agentpath: or an earlier attach has begun.  A thread that joins would take a number. */
+	if (vm == NULL || gg_jvm_is_begun())
+		return why;
+	if ((*vm)->AttachCurrentThreadAsDaemon(vm, &env, &attach) != JNI_OK)
+		return "no Java objects are shown: the VM refuses a thread";
+	why = gg_jvm_begin(vm, true);
+	(*vm)->DetachCurrentThread(vm);
+	return why;
+}
+
+static void *join(void *nothing)
+{
+	int64_t before;
+	const char *why;
 
 	(void)nothing;
 	pthread_setname_np(pthread_self(), "geiger-jvm");
-	vm = wait_for_vm();
-	if (vm == NULL || (*vm)->AttachCurrentThreadAsDaemon(vm, &env, &attach) != JNI_OK)
-		return NULL;
-	why = gg_jvm_begin(vm, true);
-	(*vm)->DetachCurrentThread(vm);
+	before = geiger_upstream_begin(); /* its blocks are no memory of the program */
+	why = join_vm();
+	geiger_upstream_end(before);
 	if (why != NULL)
 		gg_embed_agent()->log(why);
 	return NULL;

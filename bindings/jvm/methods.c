@@ -49,6 +49,7 @@ static uint32_t known_unloads; /* of `unloads`, when the table was empty */
 
 /* Classes that were unloaded.  Relaxed: only the number matters. */
 static uint32_t unloads;
+static uint32_t may_reuse; /* 1: their jmethodIDs may be those of other methods now */
 
 /* --- memory; the caller has the lock for writing --- */
 
@@ -233,12 +234,19 @@ static void learn(jvmtiEnv *jvmti, jmethodID id)
 	answer_done(jvmti, &answer);
 }
 
+/* The caller has the lock. */
+static bool must_forget(uint32_t now)
+{
+	return known_unloads != now &&
+	       (count > GG_JVM_METHODS_KEPT || gg_load_relaxed(&may_reuse) != 0);
+}
+
 static void forget_unloaded(void)
 {
 	uint32_t now = gg_load_relaxed(&unloads);
 
 	pthread_rwlock_wrlock(&lock);
-	if (known_unloads != now) {
+	if (must_forget(now)) {
 		forget_all();
 		known_unloads = now;
 	}
@@ -250,7 +258,7 @@ void gg_jvm_methods_lock(jvmtiEnv *jvmti, const jvmtiFrameInfo *frames, size_t f
 	bool learned = true;
 
 	pthread_rwlock_rdlock(&lock);
-	if (known_unloads != gg_load_relaxed(&unloads)) {
+	if (must_forget(gg_load_relaxed(&unloads))) {
 		pthread_rwlock_unlock(&lock);
 		forget_unloaded();
 		pthread_rwlock_rdlock(&lock);
@@ -274,8 +282,10 @@ void gg_jvm_methods_unlock(void)
 	pthread_rwlock_unlock(&lock);
 }
 
-void gg_jvm_methods_unloaded(void)
+void gg_jvm_methods_unloaded(bool is_hotspot)
 {
+	if (!is_hotspot)
+		gg_store_relaxed(&may_reuse, 1);
 	gg_add_relaxed(&unloads, 1);
 }
 

@@ -3,8 +3,10 @@
  * methods - the names, files and line tables of Java's methods, asked of the VM once each.
  *
  * Asking the VM for a name takes microseconds and allocates, and one stack has up to hundreds of
- * frames.  So what it said is kept by jmethodID.  A jmethodID of a class that was unloaded may come
- * back for another method; gg_jvm_methods_unloaded() empties the cache then.
+ * frames.  So what it said is kept by jmethodID.  HotSpot never gives the jmethodID of a class that
+ * was unloaded to another method, so unloaded classes only cost memory: the cache empties itself
+ * when it has more than GG_JVM_METHODS_KEPT methods, and classes were unloaded since it was last
+ * empty.  Other VMs may reuse the number, so for them each unloading empties it.
  *
  *   gg_jvm_methods_lock(jvmti, frames, count);      resolves what is not known yet
  *   gg_jvm_method_frame(&frames[i], &frame);        texts that stay until the unlock
@@ -13,12 +15,15 @@
  * Threads  any, attached to the VM and outside of it ("in native"), so that a thread that waits
  *          here does not hold up a collection.  The VM answers while no lock is held.
  * Memory   mapped, so that it is no block of the program's malloc; some 200 bytes for each method
- *          that was ever on a sampled stack.
+ *          that was on a sampled stack.
  */
 #pragma once
 
 #include <geiger/geiger.h>
 #include <jvmti.h>
+#include <stdbool.h>
+
+enum { GG_JVM_METHODS_KEPT = 50000 };
 
 /* Makes sure that all methods of the stack are known, and locks the cache for reading. */
 void gg_jvm_methods_lock(jvmtiEnv *jvmti, const jvmtiFrameInfo *frames, size_t count);
@@ -28,5 +33,5 @@ void gg_jvm_method_frame(const jvmtiFrameInfo *from, struct geiger_frame *ret_fr
 
 void gg_jvm_methods_unlock(void);
 
-/* Call it after a class was unloaded: the cache empties itself. */
-void gg_jvm_methods_unloaded(void);
+/* Call it after a class was unloaded; is_hotspot: the VM is one that never reuses a jmethodID. */
+void gg_jvm_methods_unloaded(bool is_hotspot);

@@ -19,6 +19,10 @@
  * The VM has one interval for all agents.  It follows the recording's, up to MOST_INTERVAL_BYTES,
  * so that a change is noticed in time.  Samples are thinned out to a larger one.  While recording
  * is off, the VM has that largest interval, and the callbacks return at once.
+ *
+ * The VM has one sampler, and gives it to one agent.  The first callback after a detach gives it
+ * back, so that another profiler can have it; the next attach takes it again.  Each thread's first
+ * event then is no sample, because its sample point may be older.
  */
 #include "vm.h"
 
@@ -39,22 +43,34 @@ enum { FRAMES_MAX = 512, TYPE_BYTES = 256, MOST_INTERVAL_BYTES = 8 << 20 };
 
 static jvmtiEnv *jvmti;
 static uint32_t heap;
-static bool is_biased;
+static bool is_biased, is_hotspot;
 static uint32_t is_begun; /* 1: the VM calls back */
 
 /* The VM's interval, and its interval before gg_jvm_begin(); 0: every allocation. */
 static uint64_t vm_interval_bytes, first_interval_bytes;
 
-/* Guards is_begun and changes of the interval.  Callbacks only try it, so none waits. */
+/* How often the VM has given its sampler.  Another agent may have had it in between. */
+static uint32_t epoch;
+
+/*
+ * Guards is_begun, epoch and changes of the VM's interval.  Callbacks only try it, so that none
+ * waits for another.
+ */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static uint64_t last_object; /* relaxed: only its own value matters */
 
 static __thread struct {
-	bool is_known;
+	uint32_t epoch;         /* at its last event; 0: there was none */
 	uint64_t pending_bytes; /* the interval of the pending sample point, as for the VM */
 	struct gg_rng rng;
 } thread_state __attribute__((tls_model("initial-exec")));
+
+/* Whether this agent has the VM's sampler. */
+static bool has_sampler(void)
+{
+	return gg_load_acquire(&is_begun) != 0;
+}
 
 /* --- the interval --- */
 
@@ -82,8 +98,9 @@ static void set_interval(uint64_t bytes)
 static void follow_interval(void)
 {
 	while (gg_unlikely(interval_for_vm() != gg_load_relaxed(&vm_interval_bytes)) &&
-	       pthread_mutex_trylock(&lock) == 0) {
-		set_interval(interval_for_vm());
+	       has_sampler() && pthread_mutex_trylock(&lock) == 0) {
+		if (has_sampler())
+			set_interval(interval_for_vm());
 		pthread_mutex_unlock(&lock);
 	}
 }
@@ -94,15 +111,19 @@ static void seed_thread(void)
 		gg_rng_seed_from_system(&thread_state.rng);
 }
 
-/* Returns the interval of this event's sample point, and notes that of the next one. */
-static uint64_t take_pending(void)
+/*
+ * Finds the interval of this event's sample point, and notes that of the next one.  False: the VM
+ * drew it before it gave its sampler again, perhaps with another agent's interval.
+ */
+static bool take_pending(uint64_t *ret_bytes)
 {
-	uint64_t pending = thread_state.is_known ? thread_state.pending_bytes
-	                                         : gg_load_relaxed(&first_interval_bytes);
+	uint32_t now = gg_load_relaxed(&epoch);
+	bool is_known = thread_state.epoch == now;
 
-	thread_state.is_known = true;
+	*ret_bytes = is_known ? thread_state.pending_bytes : gg_load_relaxed(&first_interval_bytes);
+	thread_state.epoch = now;
 	thread_state.pending_bytes = gg_load_relaxed(&vm_interval_bytes);
-	return pending;
+	return is_known || now == 1;
 }
 
 /* The probability that an object of that size covers a sample point. */
@@ -137,6 +158,33 @@ static bool draw(struct geiger_sample *sample, uint64_t drawn, uint64_t wanted)
 	if (is_biased)
 		sample->flags |= GEIGER_SAMPLE_BIASED;
 	return true;
+}
+
+/* --- the sampler --- */
+
+static const jvmtiCapabilities sampler = { .can_generate_sampled_object_alloc_events = 1 };
+
+/* The caller has the lock. */
+static void give_back(void)
+{
+	(*jvmti)->SetEventNotificationMode(jvmti, JVMTI_DISABLE, JVMTI_EVENT_SAMPLED_OBJECT_ALLOC,
+	                                   NULL);
+	(*jvmti)->SetHeapSamplingInterval(jvmti, GG_JVM_DEFAULT_INTERVAL_BYTES);
+	(*jvmti)->RelinquishCapabilities(jvmti, &sampler);
+	gg_store_release(&is_begun, 0);
+}
+
+/* gg_jvm_begin() takes the sampler again, so the last look at the agent is under the lock. */
+static void give_back_if_detached(void)
+{
+	struct gg_agent_settings settings;
+
+	if (pthread_mutex_trylock(&lock) != 0)
+		return;
+	gg_embed_agent()->read_settings(&settings);
+	if (settings.change_count == 0 && has_sampler())
+		give_back();
+	pthread_mutex_unlock(&lock);
 }
 
 /* --- events --- */
@@ -191,13 +239,16 @@ static void JNICALL on_sample(jvmtiEnv *env, JNIEnv *jni, jthread thread, jobjec
 	char name[TYPE_BYTES];
 	uint64_t drawn, number;
 	int64_t before;
+	bool is_known;
 	int saved_errno = errno;
 
 	(void)env, (void)jni, (void)thread;
 	gg_embed_settings_refresh();
-	drawn = take_pending();
+	is_known = take_pending(&drawn);
 	follow_interval();
-	if (!gg_embed_is_sampling() || !draw(&sample, drawn, gg_embed_interval()))
+	if (!gg_embed_is_sampling())
+		give_back_if_detached();
+	if (!gg_embed_is_sampling() || !is_known || !draw(&sample, drawn, gg_embed_interval()))
 		return;
 	before = geiger_upstream_begin();
 	number = gg_add_relaxed(&last_object, 1) + 1;
@@ -218,7 +269,7 @@ static void JNICALL on_free(jvmtiEnv *env, jlong tag)
 static void JNICALL on_thread_start(jvmtiEnv *env, JNIEnv *jni, jthread thread)
 {
 	(void)env, (void)jni, (void)thread;
-	thread_state.is_known = true;
+	thread_state.epoch = gg_load_relaxed(&epoch);
 	thread_state.pending_bytes = gg_load_relaxed(&vm_interval_bytes);
 }
 
@@ -226,7 +277,7 @@ static void JNICALL on_thread_start(jvmtiEnv *env, JNIEnv *jni, jthread thread)
 static void JNICALL on_class_unload(jvmtiEnv *env, ...)
 {
 	(void)env;
-	gg_jvm_methods_unloaded();
+	gg_jvm_methods_unloaded(is_hotspot);
 }
 
 static void watch_unloads(void)
@@ -253,19 +304,19 @@ static void watch_unloads(void)
 /* --- the beginning --- */
 
 /* Compares with HotSpot's releases; another VM's sampler is not known to be right. */
-static bool find_bias(void)
+static void find_kind(void)
 {
 	char *name = NULL, *version = NULL;
-	bool is_good = false;
 
-	if ((*jvmti)->GetSystemProperty(jvmti, "java.vm.name", &name) == JVMTI_ERROR_NONE &&
-	    (*jvmti)->GetSystemProperty(jvmti, "java.vm.specification.version", &version) ==
-	            JVMTI_ERROR_NONE)
-		is_good = strstr(name, "OpenJ9") == NULL &&
-		          atoi(version) >= GG_JVM_UNBIASED_RELEASE;
+	is_hotspot = (*jvmti)->GetSystemProperty(jvmti, "java.vm.name", &name) ==
+	                     JVMTI_ERROR_NONE &&
+	             strstr(name, "OpenJ9") == NULL;
+	is_biased = !is_hotspot ||
+	            (*jvmti)->GetSystemProperty(jvmti, "java.vm.specification.version", &version) !=
+	                    JVMTI_ERROR_NONE ||
+	            atoi(version) < GG_JVM_UNBIASED_RELEASE;
 	(*jvmti)->Deallocate(jvmti, (unsigned char *)name);
 	(*jvmti)->Deallocate(jvmti, (unsigned char *)version);
-	return !is_good;
 }
 
 static const char *enable(void)
@@ -289,16 +340,18 @@ static const char *enable(void)
 	};
 
 	if ((*jvmti)->AddCapabilities(jvmti, &capabilities) != JVMTI_ERROR_NONE)
-		return "the VM does not sample its allocations (JEP 331)";
+		return "no Java objects are shown: another agent has the VM's sampler of "
+		       "allocations, which serves one at a time, or the VM has none (JEP 331)";
+	gg_add_relaxed(&epoch, 1);
 	set_interval(interval_for_vm());
 	if ((*jvmti)->SetEventCallbacks(jvmti, &callbacks, sizeof(callbacks)) != JVMTI_ERROR_NONE)
-		return "the VM refuses the callbacks";
+		return "no Java objects are shown: the VM refuses the callbacks";
 	watch_unloads();
 	/* The samples come last, or objects could die unseen. */
 	for (size_t i = sizeof(wanted) / sizeof(*wanted); i-- > 0;)
 		if ((*jvmti)->SetEventNotificationMode(jvmti, JVMTI_ENABLE, wanted[i], NULL) !=
 		    JVMTI_ERROR_NONE)
-			return "the VM refuses the events";
+			return "no Java objects are shown: the VM refuses the events";
 	return NULL;
 }
 
@@ -310,24 +363,29 @@ static bool is_exact(void)
 	return exact != NULL && exact->is_on();
 }
 
-bool gg_jvm_is_begun(void)
-{
-	return gg_load_acquire(&is_begun) != 0;
-}
-
 /* The caller has the lock. */
 static const char *prepare(JavaVM *vm, bool is_live)
 {
 	void *env = NULL;
 
 	if ((*vm)->GetEnv(vm, &env, GG_JVM_LEAST_VERSION) != JNI_OK || env == NULL)
-		return "the VM has no JVMTI of version 11";
+		return "no Java objects are shown: the VM has no JVMTI of version 11";
 	jvmti = env;
-	is_biased = find_bias();
+	find_kind();
 	heap = geiger_heap_register("java", NULL);
 	/* Threads that exist already have drawn their first sample point. */
 	first_interval_bytes = is_live ? GG_JVM_DEFAULT_INTERVAL_BYTES : interval_for_vm();
 	return NULL;
+}
+
+bool gg_jvm_is_begun(void)
+{
+	bool is;
+
+	pthread_mutex_lock(&lock);
+	is = has_sampler();
+	pthread_mutex_unlock(&lock);
+	return is;
 }
 
 const char *gg_jvm_begin(JavaVM *vm, bool is_live)
@@ -338,11 +396,14 @@ const char *gg_jvm_begin(JavaVM *vm, bool is_live)
 		return NULL;
 	pthread_mutex_lock(&lock);
 	gg_embed_settings_refresh();
-	if (!gg_jvm_is_begun()) {
+	if (!has_sampler()) {
 		why = jvmti == NULL ? prepare(vm, is_live) : NULL;
 		if (why == NULL)
 			why = enable();
-		gg_store_release(&is_begun, why == NULL);
+		if (why == NULL)
+			gg_store_release(&is_begun, 1);
+		else if (jvmti != NULL)
+			give_back();
 	}
 	pthread_mutex_unlock(&lock);
 	return why;

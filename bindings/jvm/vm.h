@@ -28,5 +28,8 @@ enum {
  */
 const char *gg_jvm_begin(JavaVM *vm, bool is_live);
 
-/* True if gg_jvm_begin() has succeeded in this process. */
+/*
+ * True between a gg_jvm_begin() that succeeded and the first sample after a detach.  It waits for a
+ * begin that is under way.
+ */
 bool gg_jvm_is_begun(void);

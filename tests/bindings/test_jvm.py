@@ -11,10 +11,11 @@ The VM's own counts are the truth: bytes by thread, and the class histogram afte
   same       output and exit status of real programs, with and without
   kill       COUNT programs that are killed at any time
   attach     COUNT attaches to a program that works
+  other      another agent has the VM's sampler before, between and after attaches
   jfr        recordings of the JDK's Flight Recorder, and some that are made as async-profiler does
 
-GEIGER: the command.  JVM_ADAPTER: libgeiger-jvm.so.  JDKS: folders of JDKs; by default those below
-/usr/lib/jvm.
+GEIGER: the command.  JVM_ADAPTER: libgeiger-jvm.so.  OTHER_AGENT: the library of jvm/other_agent.c.
+JDKS: folders of JDKs; by default those below /usr/lib/jvm.
 """
 import glob
 import json
@@ -139,6 +140,10 @@ def doors(jdk):
     check(f"{jdk.name}_takes_an_interval_with_a_unit", done.returncode == 0 and done.stderr == b"", done)
     done = run([jdk.java, f"-agentpath:{ADAPTER}=interval=64q", *words], env=where)
     check(f"{jdk.name}_a_wrong_option_does_not_end_the_program", done.returncode == 0 and done.stdout != b"" and b"64k" in done.stderr, done)
+    done = record("f.geiger", [jdk.java, f"-agentpath:{ADAPTER}=interval=16k", *words[:-1], "100000"])
+    text = run([GEIGER, "sql", "--csv", "f.geiger", "select distinct interval from v_sample where heap = 'java'"]).stdout.decode()
+    check(f"{jdk.name}_the_interval_of_geiger_record_wins", done.stderr == b"" and text.split()[1:] == ["65536"], done, text)
+    check(f"{jdk.name}_and_a_note_says_so", any("interval= of -agentpath" in note for note in report("f.geiger")["notes"]))
     done = run([jdk.java, f"-agentpath:{ADAPTER}", *words], env={**where, "GEIGER_DIR": "/proc/none"})
     check(f"{jdk.name}_without_a_region_the_program_runs", done.returncode == 0 and done.stdout != b"", done)
 
@@ -394,6 +399,41 @@ def attach(jdk, count):
     check(f"{jdk.name}_{count}_attaches_leave_the_program_as_it_is", program.returncode == 5 and output == b"ended\n" and errors == b"",
           program.returncode, output, errors)
     check(f"{jdk.name}_attaches_see_java_objects", attached == count and with_objects == count, attached, with_objects, reasons[:3])
+
+
+# --- other ---
+
+
+def other(jdk, _count):
+    program = subprocess.Popen([jdk.java, "-Xmx64m", "-cp", "classes", "Work", "until"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE)
+    program.stdout.readline()
+
+    def load(option):
+        done = run([f"{jdk.folder}/bin/jcmd", str(program.pid), "JVMTI.agent_load", os.environ["OTHER_AGENT"], option])
+        return b"return code: 0" in done.stdout
+
+    def sees_objects(attaches=1):
+        """Also whether the profile says that another agent has the sampler."""
+        for _ in range(attaches):
+            done = run([GEIGER, "attach", "-q", "-i", "1", "-o", "t.geiger", "--max-time", "1", str(program.pid)])
+            seen = report("t.geiger", "--metric", "allocated", "-n", "100000")
+            has_note = any("another agent has the VM's sampler" in note for note in seen["notes"])
+            if done.returncode == 0 and any(row["function"] == "Work.deep" for row in seen["rows"]):
+                return True, has_note
+        return False, has_note
+
+    def gives_back():
+        """The next sample gives the sampler back."""
+        return any(load("take") or time.sleep(0.1) for _ in range(600))
+
+    check(f"{jdk.name}_an_attach_sees_objects", sees_objects(20) == (True, False))
+    check(f"{jdk.name}_a_detach_gives_the_sampler_back", gives_back())
+    check(f"{jdk.name}_while_another_agent_has_it_there_are_none_and_a_note", sees_objects() == (False, True))
+    check(f"{jdk.name}_the_other_agent_gives_it_back", load("give"))
+    check(f"{jdk.name}_a_later_attach_takes_it_again", sees_objects(20) == (True, False))
+    output, _errors = program.communicate(timeout=SECONDS)
+    check(f"{jdk.name}_the_program_works_on", output == b"ended\n" and program.returncode == 5, output)
 
 
 # --- jfr ---

@@ -170,10 +170,11 @@ int gg_notes_add_losses(struct gg_profile_writer *writer)
 	if (writer->counts.biased_count > 0)
 		gg_profile_writer_note(
 			writer,
-			"The Java VM drew %llu samples with a sampler that is not right before JDK "
-			"25 (JDK-8356372): where a thread allocates large arrays between small "
-			"objects, small ones count up to 42 %% too much and large ones up to 21 %% "
-			"too little.  So figures with Java objects have no confidence intervals.",
+			"%llu samples are of a sampler that is known not to keep to its scheme.  "
+			"So figures with them have no confidence intervals.  That of Java VMs "
+			"before JDK 25 is one (JDK-8356372): where a thread allocates large arrays "
+			"between small objects, small ones count up to 42 %% too much and large "
+			"ones up to 21 %% too little.",
 			(unsigned long long)writer->counts.biased_count);
 	if (writer->counts.dropped_event_count > 0)
 		gg_profile_writer_note(
