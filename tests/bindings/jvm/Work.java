@@ -25,7 +25,11 @@ public class Work {
             .getThreadAllocatedBytes(Thread.currentThread().getId());
     }
 
-    /* Waits until geiger has joined: its thread has ended.  At once where there is none. */
+    /*
+     * Waits until geiger has joined: its thread has ended.  At once where there is none.  A
+     * collection then takes the buffers of all threads, because VMs before 25 sample a thread from
+     * its next buffer on.
+     */
     static void awaitJoin() throws Exception {
         boolean found = true;
         while (found) {
@@ -42,6 +46,7 @@ public class Work {
             if (found)
                 Thread.sleep(5);
         }
+        System.gc();
     }
 
     /* One object of 40 bytes each, from `depth` calls deep. */
@@ -208,6 +213,20 @@ public class Work {
         Runtime.getRuntime().halt(0);
     }
 
+    /* As many threads allocate `count` objects of 40 bytes each; prints a line before. */
+    static void parallel(int threads, int count) throws Exception {
+        List<Thread> running = new ArrayList<>();
+        System.out.println("begun");
+        System.out.flush();
+        for (int i = 0; i < threads; i++) {
+            Thread thread = new Thread(() -> deep(3, count));
+            thread.start();
+            running.add(thread);
+        }
+        for (Thread thread : running)
+            thread.join();
+    }
+
     /* Allocates for ever; prints a line when it has begun. */
     static void forever() throws Exception {
         System.out.println("begun");
@@ -263,6 +282,8 @@ public class Work {
         case "threads": threads(numbers[1]); break;
         case "server": server(numbers[1]); break;
         case "direct": direct(numbers[1]); break;
+        case "several": tasks(numbers[1]); threads(numbers[2]); unload(numbers[3]); server(numbers[4]); break;
+        case "parallel": parallel(numbers[1], numbers[2]); break;
         case "forever": forever(); break;
         case "until": until(); break;
         default: throw new IllegalArgumentException(arguments[0]);
