@@ -3,8 +3,8 @@
  * agent - the doors into the adapter: geiger's agent opens one, the VM the other two.
  *
  *   gg_jvm_install()   the preloaded or attached agent: joins the VM from inside (join.h)
- *   Agent_OnLoad()     java -agentpath:/usr/lib/.../libgeiger-jvm.so[=interval=BYTES]
- *   Agent_OnAttach()   jcmd PID JVMTI.agent_load /usr/lib/.../libgeiger-jvm.so
+ *   Agent_OnLoad()     java -agentpath:/usr/lib/.../libgeiger-jvm.so[=interval=BYTES,dir=DIRECTORY]
+ *   Agent_OnAttach()   geiger attach --only jvm PID, or jcmd PID JVMTI.agent_load
  *
  * From the VM's doors, the adapter records to a region of its own where no agent does.  An agent's
  * interval wins, because the user of `geiger record` gave it to the whole session.
@@ -33,19 +33,32 @@ DOOR const char *gg_jvm_install(const struct gg_agent_functions *agent)
 	return gg_jvm_join_start() == 0 ? NULL : "no thread could be started";
 }
 
-/* "interval=64k"; anything else is a mistake. */
+/*
+ * "interval=64k", "dir=/run/geiger", or both with a comma between; the directory comes last, and may
+ * have commas.  The text stays.
+ */
 static const char *read_options(const char *text, struct geiger_options *ret_options)
 {
-	static const char interval[] = "interval=";
+	static const char interval[] = "interval=", directory[] = "dir=";
+	char number[32];
+	size_t length;
 
 	*ret_options = (struct geiger_options){ .interval_bytes = 0 };
-	if (text == NULL || *text == '\0')
-		return NULL;
-	if (strncmp(text, interval, sizeof(interval) - 1) != 0)
-		return "no Java objects are shown: the option of the agent is interval=BYTES";
-	if (gg_size_parse(text + sizeof(interval) - 1, &ret_options->interval_bytes) < 0 ||
-	    ret_options->interval_bytes == 0)
-		return "no Java objects are shown: interval= needs a size such as 65536 or 64k";
+	if (text != NULL && strncmp(text, interval, sizeof(interval) - 1) == 0) {
+		text += sizeof(interval) - 1;
+		length = strcspn(text, ",");
+		snprintf(number, sizeof(number), "%.*s", (int)length, text);
+		if (gg_size_parse(number, &ret_options->interval_bytes) < 0 ||
+		    ret_options->interval_bytes == 0)
+			return "no Java objects are shown: interval= needs a size such as 65536 or "
+			       "64k";
+		text += length + (text[length] == ',');
+	}
+	if (text != NULL && strncmp(text, directory, sizeof(directory) - 1) == 0)
+		ret_options->directory = text + sizeof(directory) - 1;
+	else if (text != NULL && *text != '\0')
+		return "no Java objects are shown: the options of the agent are interval=BYTES and "
+		       "dir=DIRECTORY";
 	return NULL;
 }
 
@@ -69,8 +82,6 @@ static const char *begin_region(const struct geiger_options *options)
 			                      "geiger records with an interval of its own");
 		return NULL;
 	}
-	if (geiger_recording_to() != GEIGER_TO_NOWHERE && options->interval_bytes == 0)
-		return NULL;
 	return geiger_start(options) == 0
 	               ? NULL
 	               : "no Java objects are shown: no region could be made for the samples";

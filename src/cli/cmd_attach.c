@@ -10,11 +10,14 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "attach/attachment.h"
+#include "attach/jvm_socket.h"
 #include "attach/survey.h"
 #include "base/json.h"
 #include "cli/attach_inside.h"
+#include "cli/attach_jvm.h"
 #include "cli/attach_leave.h"
 #include "cli/attach_pid.h"
 #include "cli/attach_result.h"
@@ -44,7 +47,7 @@ static const struct gg_option attach_option_table[] = {
 	{ "cgroup", 0, GG_OPTION_TEXT, offsetof(struct gg_attach_options, group), "PATH",
 	  "every process of this control group, and below it" },
 	{ "only", 0, GG_OPTION_CHOICE, offsetof(struct gg_attach_options, only),
-	  "native|jvm|dotnet|python", "which memory to profile; only native is there yet" },
+	  "native|jvm|dotnet|python", "which memory to profile; native (and Java) or jvm" },
 	{ "from-inside", 0, GG_OPTION_FLAG, offsetof(struct gg_attach_options, from_inside), NULL,
 	  "with -o: the process loads the agent by itself" },
 	{ "dry-run", 'n', GG_OPTION_FLAG, offsetof(struct gg_attach_options, dry_run), NULL,
@@ -133,12 +136,28 @@ static int record(struct gg_attach_run *run, struct gg_error *error)
 
 /* --- one process --- */
 
+/* A VM that cannot be traced may still load the adapter by itself. */
+static void advise_socket(const struct gg_survey *survey, struct gg_error *error)
+{
+	struct gg_error ignored;
+	size_t used = strlen(error->advice);
+
+	if (gg_jvm_socket_check(&survey->facts, &ignored) == 0)
+		snprintf(error->advice + used, sizeof(error->advice) - used,
+		         "%sIt is a Java VM: --only jvm needs no right to trace, and shows its "
+		         "objects.",
+		         used > 0 ? " " : "");
+}
+
 static int attach_surveyed(struct gg_attach_run *run, struct gg_error *error)
 {
 	int status = run->given->dry_run ? print_survey(run->survey, run->given, error) : 0;
 
-	if (status == 0)
+	if (status == 0) {
 		status = gg_survey_refuse(run->survey, error);
+		if (status < 0)
+			advise_socket(run->survey, error);
+	}
 	if (status < 0 || run->given->dry_run)
 		return status;
 	if (run->given->output != NULL)
@@ -180,13 +199,11 @@ static int check_several(const struct gg_invocation *invocation, struct gg_error
 
 static int check_request(struct gg_attach_options *given, struct gg_error *error)
 {
-	if (given->only != GG_ATTACH_NATIVE)
+	if (given->only != GG_ATTACH_NATIVE && given->only != GG_ATTACH_JVM)
 		return gg_error_set(error, -EINVAL, "attach: --only",
-		                    "Leave it out, or give native.",
+		                    "Leave it out, or give native or jvm.",
 		                    "geiger cannot attach to the heap of %s alone yet",
-		                    given->only == GG_ATTACH_JVM      ? "a JVM"
-		                    : given->only == GG_ATTACH_DOTNET ? ".NET"
-		                                                      : "Python");
+		                    given->only == GG_ATTACH_DOTNET ? ".NET" : "Python");
 	if (given->sampling.compat)
 		return gg_error_set(error, -EINVAL, "attach: --compat", NULL,
 		                    "only a process that geiger starts can have it");
@@ -200,6 +217,8 @@ static int check_request(struct gg_attach_options *given, struct gg_error *error
 	if (given->output != NULL && given->directory != NULL)
 		return gg_error_set(error, -EINVAL, "attach: --dir", NULL,
 		                    "a recording has a directory of its own");
+	if (given->only == GG_ATTACH_JVM && gg_attach_jvm_check(given, error) < 0)
+		return error->status;
 	return gg_cli_check_sampling(&given->sampling, "attach", given->output != NULL, error);
 }
 
@@ -222,6 +241,8 @@ static int run_attach(struct gg_invocation *invocation)
 		return status;
 	if (is_group)
 		return gg_attach_several(agent, given, error);
+	if (given->only == GG_ATTACH_JVM)
+		return gg_attach_jvm(pid, agent, given, error);
 	return given->from_inside ? gg_attach_inside(pid, agent, given, error)
 	                          : attach_one(pid, agent, given, error);
 }
@@ -243,6 +264,9 @@ const struct gg_command gg_command_attach = {
 		"With --all or --cgroup it attaches to one process after the other, and prints a\n"
 		"line for each. A process that an agent profiles already stays as it is; if any\n"
 		"other cannot be attached to, the exit status is 1.\n"
+		"\n"
+		"With --only jvm a Java VM loads the adapter for its objects by its attach socket.\n"
+		"That needs no right to trace; a VM from JDK 21 on warns of it on its stderr.\n"
 		"\n"
 		"Blocks that are older than the attach are not in the profile. With -n it looks\n"
 		"only, and touches nothing. It works around no rule of the kernel.\n",

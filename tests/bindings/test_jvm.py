@@ -11,6 +11,7 @@ The VM's own counts are the truth: bytes by thread, and the class histogram afte
   same       output and exit status of real programs, with and without; from 500 on more of them
   kill       COUNT programs that are killed at any time
   attach     COUNT attaches to a program that works
+  socket     the attach socket, and VMs that have none
   other      another agent has the VM's sampler before, between and after attaches
   jfr        recordings of the JDK's Flight Recorder, and some that are made as async-profiler does
 
@@ -18,6 +19,7 @@ GEIGER: the command.  JVM_ADAPTER: libgeiger-jvm.so.  OTHER_AGENT: the library o
 JDKS: folders of JDKs; by default those below /usr/lib/jvm.  CLASSES: what jvm/*.java gives; by
 default the oldest JDK compiles it.
 """
+import ctypes
 import glob
 import json
 import math
@@ -196,6 +198,7 @@ def sample_count(pid):
 
 
 # --- truth ---
+
 
 def changes(jdk):
     """The interval changes again and again under several threads, and each sample has its own weight."""
@@ -436,6 +439,50 @@ def attach(jdk, count):
     check(f"{jdk.name}_{count}_attaches_leave_the_program_as_it_is", program.returncode == 5 and output == b"ended\n" and errors == b"",
           program.returncode, output, errors)
     check(f"{jdk.name}_attaches_see_java_objects", attached == count and with_objects == count, attached, with_objects, reasons[:3])
+
+
+# --- socket ---
+
+
+def traced(pid):
+    """An attach while this process traces the program's main thread, without stopping it."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
+    seize, interrupt, detach = 0x4206, 0x4207, 17
+    if libc.ptrace(seize, pid, None, None) != 0:
+        raise OSError(ctypes.get_errno(), "ptrace")
+    done = run([GEIGER, "attach", "-q", "-o", "never.geiger", str(pid)])
+    libc.ptrace(interrupt, pid, None, None)
+    os.waitpid(pid, os.WUNTRACED)
+    libc.ptrace(detach, pid, None, None)
+    return done
+
+
+def socket(jdk, _count):
+    os.environ["GEIGER_DIR"] = os.path.join(os.getcwd(), "socket")  # which the VM has as well
+    os.makedirs("socket", exist_ok=True)
+    for option, words in (("-Xmx64m", None), ("-XX:+DisableAttachMechanism", b"DisableAttachMechanism"), ("-Xrs", b"-Xrs")):
+        program = subprocess.Popen([jdk.java, *QUICK, option, "-cp", CLASSES, "Work", "until"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE)
+        program.stdout.readline()
+        pid = str(program.pid)
+        look = run([GEIGER, "attach", "--only", "jvm", "-n", pid])
+        done = run([GEIGER, "attach", "--only", "jvm", "-i", "16k", pid])
+        if words is not None:
+            check(f"{jdk.name}_{option}_is_refused_with_a_clear_line", done.returncode == look.returncode == 1 and words in done.stderr, look, done)
+        else:
+            check(f"{jdk.name}_that_is_traced_is_sent_to_its_socket", b"--only jvm" in traced(program.pid).stderr)
+            check(f"{jdk.name}_loads_the_adapter_by_its_socket", done.returncode == look.returncode == 0 and b"lines on the program" in done.stderr, done)
+            check(f"{jdk.name}_samples_its_objects", wait_for_more(pid, 1000))
+            seen = report(pid, "--metric", "allocated")
+            check(f"{jdk.name}_has_java_objects_alone", any(row["function"] == "Work.deep" for row in seen["rows"]) and
+                  not any("libjvm" in str(row) for row in seen["rows"]), seen["rows"][:5])
+            left = [name for name in os.listdir(f"/proc/{pid}/cwd") + os.listdir("/tmp") if name == f".attach_pid{pid}"]
+            check(f"{jdk.name}_leaves_no_file", not left, left)
+        output, errors = program.communicate(timeout=SECONDS)
+        warned = words is None and jdk.release >= 21
+        check(f"{jdk.name}_with_{option}_works_on", output == b"ended\n" and program.returncode == 5 and
+              (errors.count(b"\n") == 3 and b"WARNING: A JVM TI agent" in errors if warned else errors == b""), output, errors)
 
 
 # --- other ---

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* jvm_socket - opens the VM's attach socket, and speaks its protocol (attach/jvm_socket.h). */
+#include "attach/jvm_socket.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "record/process/proc_file.h"
+
+enum {
+	WAIT_MS = 20,
+	WAITS_MAX = 500, /* 10 s until the VM has its socket */
+	REPLY_SECONDS = 60,
+	COUNTERS_MAX_BYTES = 1 << 20
+};
+
+/* --- the check --- */
+
+/* True if the process has a handler for that signal. */
+static bool handles(pid_t pid, int signal)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
+	const char *caught;
+
+	if (!gg_proc_file_read(&text, "/proc/%d/status", (int)pid))
+		return false;
+	caught = strstr(gg_buf_text(&text), "\nSigCgt:");
+	return caught != NULL &&
+	       (strtoull(caught + strlen("\nSigCgt:"), NULL, 16) >> (signal - 1) & 1) != 0;
+}
+
+static bool has_library(pid_t pid)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
+
+	return gg_proc_file_read(&text, "/proc/%d/maps", (int)pid) &&
+	       strstr(gg_buf_text(&text), "/libjvm.so") != NULL;
+}
+
+/*
+ * Finds the text of a counter: an entry has a head of 20 bytes with the offset of its data at 16,
+ * then its name.  NULL: there is none.
+ */
+static const char *find_counter(const struct gg_buf *counters, const char *name)
+{
+	const char *found = memmem(counters->data, counters->length, name, strlen(name) + 1);
+	size_t at = found != NULL ? (size_t)(found - counters->data) : 0;
+	uint32_t offset;
+
+	if (at < 20)
+		return NULL;
+	memcpy(&offset, counters->data + at - 4, sizeof(offset));
+	return offset < counters->length - (at - 20) ? counters->data + at - 20 + offset : NULL;
+}
+
+static bool read_file(struct gg_buf *out, const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	char bytes[16384];
+	ssize_t got = 0;
+
+	while (fd >= 0 && out->length < COUNTERS_MAX_BYTES &&
+	       (got = read(fd, bytes, sizeof(bytes))) > 0)
+		gg_buf_append(out, bytes, (size_t)got);
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0 && got >= 0 && out->length > 0 && !out->failed;
+}
+
+/* What the VM says of itself.  The file's folder has the name of the user, which is not needed. */
+static bool read_counters(const struct gg_process_facts *facts, struct gg_buf *counters)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf maps = { 0 };
+	const char *path, *end;
+	char whole[512];
+
+	if (!gg_proc_file_read(&maps, "/proc/%d/maps", (int)facts->pid))
+		return false;
+	path = strstr(gg_buf_text(&maps), "/tmp/hsperfdata_");
+	end = path != NULL ? strchr(path, '\n') : NULL;
+	if (end == NULL)
+		return false;
+	snprintf(whole, sizeof(whole), "/proc/%d/root%.*s", (int)facts->pid, (int)(end - path),
+	         path);
+	return read_file(counters, whole);
+}
+
+/* Texts of /proc/PID/FILE, each with a zero byte. */
+static bool has_text(pid_t pid, const char *file, const char *text)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf all = { 0 };
+
+	return gg_proc_file_read(&all, "/proc/%d/%s", (int)pid, file) &&
+	       memmem(all.data, all.length, text, strlen(text)) != NULL;
+}
+
+/* The first of the VM's capabilities is that of being attached to. */
+static bool is_disabled(const struct gg_process_facts *facts)
+{
+	static const char option[] = "-XX:+DisableAttachMechanism";
+	GG_CLEANUP(gg_buf_done) struct gg_buf counters = { 0 };
+	const char *capabilities = read_counters(facts, &counters)
+	                                   ? find_counter(&counters, "sun.rt.jvmCapabilities")
+	                                   : NULL;
+
+	if (capabilities != NULL)
+		return *capabilities != '1';
+	return has_text(facts->pid, "cmdline", option) || has_text(facts->pid, "environ", option);
+}
+
+int gg_jvm_socket_check(const struct gg_process_facts *facts, struct gg_error *error)
+{
+	char place[64];
+
+	snprintf(place, sizeof(place), "process %d", (int)facts->pid);
+	if (geteuid() != 0 && geteuid() != facts->user)
+		return gg_error_set(error, -EPERM, place, "Be its user, or root.",
+		                    "its VM serves its own user and root");
+	if (!has_library(facts->pid))
+		return gg_error_set(error, -ENOTSUP, place, "Leave --only out.",
+		                    "it is no Java VM: it has not loaded libjvm.so");
+	if (facts->has_other_mounts)
+		return gg_error_set(error, -ENOTSUP, place,
+		                    "Attach inside of its container, or leave --only out.",
+		                    "it is in a container, whose VM does not find the adapter");
+	if (facts->state == 'T' || facts->state == 't')
+		return gg_error_set(error, -ENOTSUP, place, "Let it go on first.", "it is stopped");
+	if (is_disabled(facts))
+		return gg_error_set(error, -ENOTSUP, place,
+		                    "Leave --only out: that way does not need it.",
+		                    "its VM runs with -XX:+DisableAttachMechanism");
+	if (!handles(facts->pid, SIGQUIT))
+		return gg_error_set(error, -ENOTSUP, place,
+		                    "Leave --only out: that way does not need it.",
+		                    "its VM does not handle SIGQUIT (-Xrs), or still starts");
+	return 0;
+}
+
+/* --- the socket --- */
+
+static int connect_to(const char *path)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	const struct timeval limit = { .tv_sec = REPLY_SECONDS };
+	int fd;
+
+	if (strlen(path) >= sizeof(address.sun_path))
+		return -1;
+	memcpy(address.sun_path, path, strlen(path) + 1);
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd >= 0 && (setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)) < 0 ||
+	                connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0)) {
+		close(fd);
+		fd = -1;
+	}
+	return fd;
+}
+
+/* Makes the file that asks for the socket; the VM looks whether its user made it. */
+static bool make_trigger(const struct gg_process_facts *facts, char path[64])
+{
+	static const char *const folders[] = { "cwd", "root/tmp" };
+
+	for (int i = 0; i < 2; i++) {
+		int fd;
+
+		snprintf(path, 64, "/proc/%d/%s/.attach_pid%d", (int)facts->pid, folders[i],
+		         (int)facts->inner_pid);
+		fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+		if (fd < 0)
+			continue;
+		/* Root's file serves as well, but an old VM wants its own user's. */
+		(void)!fchown(fd, facts->user, (gid_t)-1);
+		close(fd);
+		return true;
+	}
+	return false;
+}
+
+static int open_socket(const struct gg_process_facts *facts, struct gg_error *error)
+{
+	const struct timespec pause = { .tv_nsec = WAIT_MS * 1000000L };
+	char path[64], trigger[64], place[64];
+	int fd;
+
+	snprintf(place, sizeof(place), "process %d", (int)facts->pid);
+	snprintf(path, sizeof(path), "/proc/%d/root/tmp/.java_pid%d", (int)facts->pid,
+	         (int)facts->inner_pid);
+	fd = connect_to(path);
+	if (fd >= 0)
+		return fd;
+	if (!make_trigger(facts, trigger))
+		return gg_error_set_errno(error, errno, trigger, NULL);
+	if (kill(facts->pid, SIGQUIT) < 0) {
+		int why = errno;
+
+		unlink(trigger);
+		return gg_error_set_errno(error, why, place, NULL);
+	}
+	for (int i = 0; i < WAITS_MAX && fd < 0 && kill(facts->pid, 0) == 0; i++) {
+		nanosleep(&pause, NULL);
+		fd = connect_to(path);
+	}
+	unlink(trigger);
+	if (fd < 0 && kill(facts->pid, 0) < 0)
+		return gg_error_set(error, -ESRCH, place, NULL, "it has ended");
+	return fd >= 0 ? fd
+	               : gg_error_set(error, -ETIMEDOUT, place, NULL,
+	                              "its VM opened no attach socket within 10 s");
+}
+
+static bool write_all(int fd, const char *bytes, size_t length)
+{
+	while (length > 0) {
+		ssize_t written = send(fd, bytes, length, MSG_NOSIGNAL);
+
+		if (written < 0 && errno == EINTR)
+			continue;
+		if (written <= 0)
+			return false;
+		bytes += written;
+		length -= (size_t)written;
+	}
+	return true;
+}
+
+static bool read_reply(int fd, struct gg_buf *reply)
+{
+	char bytes[4096];
+	ssize_t got;
+
+	while (reply->length < COUNTERS_MAX_BYTES && (got = read(fd, bytes, sizeof(bytes))) != 0) {
+		if (got < 0 && errno != EINTR)
+			return false;
+		if (got > 0)
+			gg_buf_append(reply, bytes, (size_t)got);
+	}
+	return !reply->failed;
+}
+
+/*
+ * A line with 0 if the VM understood, and then "return code: 0", or since JDK 24 nothing, if the
+ * library was content.  Otherwise it is the reason in words.
+ */
+static int judge_reply(const char *reply, const char *place, struct gg_error *error)
+{
+	const char *rest = strchr(reply, '\n'), *code;
+
+	rest = rest != NULL ? rest + 1 : "";
+	code = strstr(rest, "return code: ");
+	if (strncmp(reply, "0\n", 2) == 0 &&
+	    (code != NULL ? strncmp(code + 13, "0", 1) == 0 : rest[0] == '\0' || rest[0] == '0'))
+		return 0;
+	return gg_error_set(error, -EIO, place, "Its own stderr may have the reason.",
+	                    "its VM did not load the adapter: %.*s", (int)strcspn(rest, "\n"),
+	                    rest[0] != '\0' ? rest : reply);
+}
+
+int gg_jvm_socket_load(const struct gg_process_facts *facts, const char *library,
+                       const char *options, struct gg_error *error)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf request = { 0 }, reply = { 0 };
+	const char *words[] = { "1", "load", library, "true", options };
+	int fd = open_socket(facts, error), status;
+	char place[64];
+
+	if (fd < 0)
+		return fd;
+	snprintf(place, sizeof(place), "process %d", (int)facts->pid);
+	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
+		gg_buf_append(&request, words[i], strlen(words[i]) + 1);
+	if (request.failed)
+		status = gg_error_memory(error, place);
+	else if (!write_all(fd, request.data, request.length) || !read_reply(fd, &reply))
+		status = gg_error_set_errno(error, errno, place, NULL);
+	else
+		status = judge_reply(gg_buf_text(&reply), place, error);
+	close(fd);
+	return status;
+}
