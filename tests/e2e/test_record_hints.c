@@ -229,6 +229,20 @@ TEST(a_go_program_is_told)
 	recording_end(&r);
 }
 
+#define IMAGE_MARK "__attribute__((section(\".svm_heap\"), used)) static int mark = 1;\n"
+
+TEST(a_native_image_of_a_java_program_is_told)
+{
+	struct recording r;
+	char path[128];
+
+	if (!CHECK(recording_begin(&r)))
+		return;
+	if (CHECK(make(&r, "image", IMAGE_MARK "int main(void) { return 0; }", "", path)))
+		SAYS(&r, 0, "it is a GraalVM native image", "--", path);
+	recording_end(&r);
+}
+
 /* Blocks from a static array. */
 #define OWN_ALLOCATOR(exported, prefix)                                                    \
 	"#include <stddef.h>\n" exported "static char all[1 << 20]; static size_t used;\n" \

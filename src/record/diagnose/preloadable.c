@@ -28,6 +28,7 @@ enum { READ_MAX = 256 << 20, SECTIONS_MAX = 4096, INTERPRETER_MAX = 256 };
 /* Advice on each kind of program. */
 static const char advice_static[] = "link it dynamically, or with libgeiger: man libgeiger";
 static const char advice_go[] = "use Go's own runtime/pprof, then: geiger import";
+static const char advice_native_image[] = "run it on a Java VM: geiger record java -jar";
 static const char advice_musl[] = "build it with glibc";
 static const char advice_allocator[] = "build it without that allocator";
 static const char advice_sanitizer[] = "build it without the sanitizer";
@@ -111,8 +112,7 @@ static void read_sections(struct program *program)
 	program->sections = NULL;
 }
 
-/* True for a Go program: its linker adds one of two sections, which strip(1) does not remove. */
-static bool is_go(struct program *program)
+static bool has_section(struct program *program, const char *wanted)
 {
 	const char *name;
 	bool found = false;
@@ -126,10 +126,22 @@ static bool is_go(struct program *program)
 		    program->sections[program->elf.e_shstrndx].sh_size)
 			continue;
 		name = names + program->sections[i].sh_name;
-		found = strcmp(name, ".go.buildinfo") == 0 || strcmp(name, ".note.go.buildid") == 0;
+		found = strcmp(name, wanted) == 0;
 	}
 	free(names);
 	return found;
+}
+
+/* True for a Go program: its linker adds one of two sections, which strip(1) does not remove. */
+static bool is_go(struct program *program)
+{
+	return has_section(program, ".go.buildinfo") || has_section(program, ".note.go.buildid");
+}
+
+/* True for a native image of GraalVM: a section has the objects with which its heap begins. */
+static bool is_native_image(struct program *program)
+{
+	return has_section(program, ".svm_heap");
 }
 
 /*
@@ -244,7 +256,10 @@ enum { OUR_MACHINE = EM_AARCH64 };
 enum { OUR_MACHINE = EM_X86_64 };
 #endif
 
-/* Judges an ELF program: its architecture, its loader, Go, and other allocators, in this order. */
+/*
+ * Judges an ELF program: its architecture, its loader, Go, native images of Java programs, and
+ * other allocators, in this order.
+ */
 static enum gg_preloadable examine_elf(struct program *program)
 {
 	if (program->elf.e_ident[EI_CLASS] != ELFCLASS64)
@@ -276,6 +291,13 @@ static enum gg_preloadable examine_elf(struct program *program)
 			program, GG_PRELOADABLE_PART,
 			"it is a Go program: Go has an allocator of its own, which the agent "
 			"cannot see, and a profiler (runtime/pprof)");
+	}
+	if (is_native_image(program)) {
+		program->advice = advice_native_image;
+		return because(
+			program, GG_PRELOADABLE_PART,
+			"it is a GraalVM native image: its Java heap is mapped memory, and it has "
+			"no JVMTI, so only what its native code gets from malloc is seen");
 	}
 	return has_allocator(program) ? GG_PRELOADABLE_PART : GG_PRELOADABLE_ALL;
 }
