@@ -34,8 +34,8 @@ DOOR const char *gg_jvm_install(const struct gg_agent_functions *agent)
 }
 
 /*
- * "interval=64k", "dir=/run/geiger", or both with a comma between; the directory comes last, and may
- * have commas.  The text stays.
+ * "interval=64k", "dir=/run/geiger", or both with a comma between; the directory comes last, and
+ * may have commas.  The text stays.
  */
 static const char *read_options(const char *text, struct geiger_options *ret_options)
 {

@@ -61,7 +61,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static uint64_t last_object; /* relaxed: only its own value matters */
 
 static __thread struct {
-	uint32_t epoch;         /* at its last event; 0: there was none */
+	uint32_t epoch;         /* at its last event; 0: before its first one */
 	uint64_t pending_bytes; /* the interval of the pending sample point, as for the VM */
 	struct gg_rng rng;
 } thread_state __attribute__((tls_model("initial-exec")));

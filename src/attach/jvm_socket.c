@@ -20,9 +20,9 @@
 #include "record/process/proc_file.h"
 
 enum {
-	WAIT_MS = 20,
-	WAITS_MAX = 500, /* 10 s until the VM has its socket */
-	REPLY_SECONDS = 60,
+	SOCKET_WAIT_MS = 20,
+	SOCKET_WAITS_MAX = 500, /* 10 s until the VM has its socket */
+	SOCKET_REPLY_SECONDS = 60,
 	COUNTERS_MAX_BYTES = 1 << 20
 };
 
@@ -51,7 +51,7 @@ static bool has_library(pid_t pid)
 
 /*
  * Finds the text of a counter: an entry has a head of 20 bytes with the offset of its data at 16,
- * then its name.  NULL: there is none.
+ * then its name.  Returns NULL if the counter is missing.
  */
 static const char *find_counter(const struct gg_buf *counters, const char *name)
 {
@@ -79,7 +79,7 @@ static bool read_file(struct gg_buf *out, const char *path)
 	return fd >= 0 && got >= 0 && out->length > 0 && !out->failed;
 }
 
-/* What the VM says of itself.  The file's folder has the name of the user, which is not needed. */
+/* Reads the VM's counters.  Its map of memory has the path of that file. */
 static bool read_counters(const struct gg_process_facts *facts, struct gg_buf *counters)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf maps = { 0 };
@@ -153,7 +153,7 @@ int gg_jvm_socket_check(const struct gg_process_facts *facts, struct gg_error *e
 static int connect_to(const char *path)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
-	const struct timeval limit = { .tv_sec = REPLY_SECONDS };
+	const struct timeval limit = { .tv_sec = SOCKET_REPLY_SECONDS };
 	int fd;
 
 	if (strlen(path) >= sizeof(address.sun_path))
@@ -191,7 +191,7 @@ static bool make_trigger(const struct gg_process_facts *facts, char path[64])
 
 static int open_socket(const struct gg_process_facts *facts, struct gg_error *error)
 {
-	const struct timespec pause = { .tv_nsec = WAIT_MS * 1000000L };
+	const struct timespec pause = { .tv_nsec = SOCKET_WAIT_MS * 1000000L };
 	char path[64], trigger[64], place[64];
 	int fd;
 
@@ -209,7 +209,7 @@ static int open_socket(const struct gg_process_facts *facts, struct gg_error *er
 		unlink(trigger);
 		return gg_error_set_errno(error, why, place, NULL);
 	}
-	for (int i = 0; i < WAITS_MAX && fd < 0 && kill(facts->pid, 0) == 0; i++) {
+	for (int i = 0; i < SOCKET_WAITS_MAX && fd < 0 && kill(facts->pid, 0) == 0; i++) {
 		nanosleep(&pause, NULL);
 		fd = connect_to(path);
 	}

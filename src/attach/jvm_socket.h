@@ -10,9 +10,9 @@
  * its working directory or in /tmp, and SIGQUIT.
  *
  * SIGQUIT   would end a program that does not handle it, and a VM that does not attach answers it
- *           by printing all stacks.  So the check reads first what the VM says of itself in its
- *           file of counters (hsperfdata), and, where it has none, its command line and
- *           environment.  Nothing is sent to a process that fails the check.
+ *           by printing all stacks.  So the check first reads the VM's own counters (hsperfdata),
+ *           or its command line and environment if that file is missing.  A process that fails
+ *           the check gets no signal.
  * Files     The file .attach_pidPID is removed again; the socket is the VM's and stays.
  */
 #pragma once
@@ -21,8 +21,8 @@
 #include "base/error.h"
 
 /*
- * Checks that the process is a VM that can be asked.  Returns 0, or -Exxx with the reason: -ENOTSUP:
- * it is no HotSpot VM, or attaching to it is disabled; -EPERM: it belongs to another user.
+ * Checks that the process is a VM with an attach socket.  Returns 0, or -Exxx with the reason:
+ * -ENOTSUP: it is no HotSpot VM, or attaching to it is disabled; -EPERM: it has another user.
  */
 GG_MUST_CHECK int gg_jvm_socket_check(const struct gg_process_facts *facts, struct gg_error *error);
 

@@ -56,7 +56,7 @@ def long_number(value):
 
 
 def nested_classes():
-    """A class of ten fields, whose classes have ten fields each, and so on; the last has none."""
+    """A chain of classes: each has ten fields of the next class, and the last one is empty."""
     levels = [(f"Level{i}", [(f"field{j}", f"Level{i + 1}", False, False) for j in range(10)]) for i in range(15)]
     return levels + [("Level15", [])]
 

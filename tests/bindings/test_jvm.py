@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""test_jvm.py PART COUNT - the adapter for Java VMs, with each JDK of this machine.
+"""test_jvm.py PART COUNT - tests the adapter for Java VMs, with each JDK of this machine.
 
 The VM's own counts are the truth: bytes by thread, and the class histogram after a collection.
 
@@ -8,10 +8,10 @@ The VM's own counts are the truth: bytes by thread, and the class histogram afte
   truth      every allocation at an interval of 1; COUNT runs with intervals that hold the truth
   bias       the VMs before 25, and that no interval pretends otherwise
   live       the live set against the VM's histogram, COUNT runs
-  same       output and exit status of real programs, with and without; from 500 on more of them
+  same       output and exit status of real programs, with and without geiger
   kill       COUNT programs that are killed at any time
   attach     COUNT attaches to a program that works
-  socket     the attach socket, and VMs that have none
+  socket     the attach socket, and VMs without it
   other      another agent has the VM's sampler before, between and after attaches
   jfr        recordings of the JDK's Flight Recorder, and some that are made as async-profiler does
 
@@ -185,23 +185,26 @@ def control(jdk):
     check(f"{jdk.name}_knows_what_the_first_sample_point_was_drawn_with", counts.get(524288.0, 0) in range(1, 40), counts)
 
 
-def wait_for_more(pid, count):
+def wait_for_more(pid, count, while_it_runs=None):
     until = time.monotonic() + 100
-    while sample_count(pid) <= count and time.monotonic() < until:
+    while sample_count(pid) <= count and time.monotonic() < until and (while_it_runs is None or while_it_runs.poll() is None):
         time.sleep(0.2)
     return sample_count(pid) > count
 
 
 def sample_count(pid):
     """Samples of the function that allocates, as the region counts them so far."""
-    return sum(row["samples"] for row in report(pid, "--metric", "allocated", "-n", "100000")["rows"] if row["function"] == "Work.deep")
+    done = run([GEIGER, "report", "--json", "--metric", "allocated", "-n", "100000", pid])
+    if done.returncode != 0:
+        return 0  # there is no region yet
+    return sum(row["samples"] for row in json.loads(done.stdout)["rows"] if row["function"] == "Work.deep")
 
 
 # --- truth ---
 
 
 def changes(jdk):
-    """The interval changes again and again under several threads, and each sample has its own weight."""
+    """The interval changes again and again under several threads."""
     threads, count = 4, 15000000
     program = subprocess.Popen([GEIGER, "record", "-q", "-i", "64k", "-o", "g.geiger", "--", jdk.java, *QUICK, "-Xmx64m",
                                 "-cp", CLASSES, "Work", "parallel", str(threads), str(count)], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -323,7 +326,7 @@ def live(jdk, count):
         allocated = rows("a.geiger", "--by", "type", "--metric", "allocated")["Work$Dropped"]["samples"]
         check(f"{jdk.name}_what_the_collector_freed_is_gone", dropped == 0 and allocated > 50, dropped, allocated)
         if jdk.is_right:
-            # Of a few runs each must hold the truth, by intervals that fail once in 100 000 times.
+            # Each of a few runs must hold the truth; such an interval fails once in 100 000 times.
             wide = row if count >= 30 else rows("a.geiger", "--by", "type", "--confidence", "0.99999")["Work$Kept"]
             tried += 1
             held += holds(wide["self"], size)
@@ -425,16 +428,17 @@ def attach(jdk, count):
     program = subprocess.Popen([jdk.java, "-Xmx64m", "-cp", CLASSES, "Work", "until"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                stderr=subprocess.PIPE)
     program.stdout.readline()
+    pid = str(program.pid)
     attached = with_objects = 0
     reasons = []
     for _ in range(count):
-        done = run([GEIGER, "attach", "-q", "-i", "16k", "-o", "t.geiger", "--max-time", "1", str(program.pid)])
-        attached += done.returncode == 0
-        if done.returncode != 0:
-            reasons.append(done.stderr)
-            continue
-        found = rows("t.geiger", "--metric", "allocated")
-        with_objects += "Work.deep" in found and found["Work.deep"]["samples"] > 10
+        recorder = subprocess.Popen([GEIGER, "attach", "-q", "-i", "16k", "-o", "t.geiger", pid], stderr=subprocess.PIPE)
+        # The recording ends when it has objects, however long the program waits for a processor.
+        seen = wait_for_more(pid, 10, recorder)
+        recorder.send_signal(signal.SIGINT)
+        reasons.append(recorder.communicate(timeout=SECONDS)[1])
+        attached += recorder.returncode == 0
+        with_objects += seen and rows("t.geiger", "--metric", "allocated")["Work.deep"]["samples"] > 10
     output, errors = program.communicate(timeout=SECONDS)
     check(f"{jdk.name}_{count}_attaches_leave_the_program_as_it_is", program.returncode == 5 and output == b"ended\n" and errors == b"",
           program.returncode, output, errors)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fake_vm - what a test sees of the VM that is none. */
+/* fake_vm - the counter that tests read from the fake VM. */
 #pragma once
 
 #include <stdint.h>
