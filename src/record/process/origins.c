@@ -7,11 +7,7 @@
 #include "base/assert.h"
 #include "base/hash.h"
 
-/*
- * Each process numbers its samples from where its parent stopped, so the numbers of siblings
- * overlap.  The time makes the key unique.
- */
-static uint64_t key_of(const struct gg_region_sample *sample)
+uint64_t gg_origins_key(const struct gg_region_sample *sample)
 {
 	return gg_hash_integer(sample->time_ns, gg_hash_integer(sample->id, 0));
 }
@@ -44,7 +40,7 @@ static uint64_t find_in_ancestors(const struct gg_target *target,
 
 uint64_t gg_origins_find(const struct gg_target *target, const struct gg_region_sample *sample)
 {
-	uint64_t origin = gg_map_get(&target->set->orphans, key_of(sample));
+	uint64_t origin = gg_map_get(&target->set->orphans, gg_origins_key(sample));
 
 	return origin != GG_MAP_NONE ? origin : find_in_ancestors(target, sample);
 }
@@ -53,10 +49,10 @@ int gg_origins_add_orphan(struct gg_target *target, const struct gg_region_sampl
                           uint64_t id)
 {
 	gg_assert(id != 0);
-	return gg_map_put(&target->set->orphans, key_of(sample), id);
+	return gg_map_put(&target->set->orphans, gg_origins_key(sample), id);
 }
 
 bool gg_origins_is_orphan(const struct gg_target *target, const struct gg_region_sample *sample)
 {
-	return gg_map_get(&target->set->orphans, key_of(sample)) != GG_MAP_NONE;
+	return gg_map_get(&target->set->orphans, gg_origins_key(sample)) != GG_MAP_NONE;
 }

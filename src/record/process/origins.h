@@ -9,6 +9,13 @@
 
 #include "record/process/target.h"
 
+/*
+ * Returns a key of a block, which is the same in all processes that inherited the block.  Each
+ * process numbers its samples from where its parent stopped, so the numbers of siblings overlap.
+ * The time makes the key unique.
+ */
+uint64_t gg_origins_key(const struct gg_region_sample *sample);
+
 /* True if the target has that sample, live or ended. */
 bool gg_origins_holds(const struct gg_target *target, const struct gg_region_sample *sample);
 

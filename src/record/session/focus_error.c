@@ -8,8 +8,10 @@
 
 #include "base/array.h"
 #include "base/clock.h"
+#include "base/map.h"
 #include "base/percent.h"
 #include "base/time_units.h"
+#include "record/process/origins.h"
 #include "record/process/reconcile.h"
 #include "record/symbols/live_names.h"
 #include "region/control.h"
@@ -29,6 +31,9 @@ struct focus_look {
 	const struct gg_focus_error *focus;
 	GG_ARRAY(uint8_t) is_match; /* by frame of the profile */
 	struct gg_tally tally;
+	/* A sample with a smaller id may be in several regions; the map has those added so far. */
+	uint64_t shared_below_id;
+	struct gg_map shared;
 	double bytes, variance, all_bytes, allocated_bytes;
 };
 
@@ -97,6 +102,31 @@ static bool has_function(const struct focus_look *look, const struct gg_target *
 	return false;
 }
 
+static void find_shared_below(struct focus_look *look, const struct gg_process_set *set)
+{
+	for (const struct gg_member *member = set->first; member != NULL; member = member->next)
+		if (member->target->reader.header.inherited_below_id > look->shared_below_id)
+			look->shared_below_id = member->target->reader.header.inherited_below_id;
+}
+
+/*
+ * True if the look has already added the sample from the region of another process.  A block from
+ * before a fork counts once, as in reports.
+ */
+static bool was_added(struct focus_look *look, const struct gg_region_sample *sample)
+{
+	uint64_t key;
+
+	if (sample->id >= look->shared_below_id)
+		return false;
+	key = gg_origins_key(sample);
+	if (gg_map_get(&look->shared, key) != GG_MAP_NONE)
+		return true;
+	/* Without memory, the sample may count twice. */
+	(void)!gg_map_put(&look->shared, key, 0);
+	return false;
+}
+
 /* Samples of one stack often follow each other, so the answer for the last stack is kept. */
 static void add_target(struct focus_look *look, struct gg_target *target)
 {
@@ -114,7 +144,8 @@ static void add_target(struct focus_look *look, struct gg_target *target)
 		struct gg_draw draw = gg_region_sample_draw(sample);
 		struct gg_weight weight;
 
-		if (!gg_draw_is_valid(&draw) || (sample->flags & GG_REGION_SAMPLE_MAPPING) != 0)
+		if (!gg_draw_is_valid(&draw) || (sample->flags & GG_REGION_SAMPLE_MAPPING) != 0 ||
+		    was_added(look, sample))
 			continue;
 		weight = gg_weight_of(&draw, sample->size_bytes);
 		look->all_bytes += weight.bytes;
@@ -172,6 +203,7 @@ static void look_at(struct gg_focus_error *focus, struct gg_process_set *set)
 	double part;
 
 	if (find_frames(&look, set->writer->profile) == 0) {
+		find_shared_below(&look, set);
 		for (struct gg_member *member = set->first; member != NULL; member = member->next)
 			add_target(&look, member->target);
 		focus->bytes = look.bytes;
@@ -184,6 +216,7 @@ static void look_at(struct gg_focus_error *focus, struct gg_process_set *set)
 			                                         effective_variance(focus, &look),
 			                                         look.allocated_bytes * part));
 	}
+	gg_map_done(&look.shared);
 	gg_array_done(&look.is_match);
 }
 
