@@ -39,6 +39,8 @@ void gg_error_target_begin(uint32_t ppm, uint64_t first_interval, uint64_t fines
 
 void gg_error_target_forked(void)
 {
+	gg_store_relaxed(&allocated_bytes, 0);
+	gg_store_relaxed(&new_samples, 0);
 	next_walk_ns = 0;
 	next_walk_samples = 0;
 }

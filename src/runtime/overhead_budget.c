@@ -47,8 +47,11 @@ static struct {
 static struct mean_ns sample_time, free_time;
 static struct gg_overhead_control control;
 static uint32_t is_stepping;    /* 1: a thread has `control` and all that follows */
-static int64_t seen_charged_ns; /* of the recorder's statements */
-static uint64_t walk_ns;        /* that the control of the error took in this window */
+static uint32_t begin_is_due;   /* 1: the next step begins with new values to hold */
+static uint64_t begin_interval; /* of a plan, or 0; any thread writes it before begin_is_due */
+static uint32_t begun_overhead_ppm, begun_error_ppm; /* that the controls have begun with */
+static int64_t seen_charged_ns;                      /* of the recorder's statements */
+static uint64_t walk_ns; /* that the control of the error took in this window */
 
 /* Two threads may write at once; then one of the two times is lost. */
 static void add_time(struct mean_ns *mean, uint64_t ns)
@@ -172,6 +175,47 @@ static void set_interval(uint64_t interval)
 	gg_add_release(&gg_process.change_count, 1);
 }
 
+/* With the turn.  Starts the controls anew, with the values to hold. */
+static void begin(void)
+{
+	uint32_t new_overhead_ppm = gg_load_relaxed(&overhead_ppm);
+	uint32_t new_error_ppm = gg_load_relaxed(&error_ppm);
+	uint64_t planned_interval = gg_load_relaxed(&begin_interval);
+	const struct gg_overhead_options options = {
+		.share = (double)new_overhead_ppm / GG_PPM,
+		.first_interval = gg_load_relaxed(&gg_process.interval_bytes),
+		.finest_interval = FINEST_INTERVAL,
+		.coarsest_interval = COARSEST_INTERVAL,
+	};
+	uint64_t now_ns = gg_clock_monotonic_ns();
+
+	sample_time.sixteenths_ns = FIRST_SAMPLE_NS * 16;
+	free_time.sixteenths_ns = FIRST_FREE_NS * 16;
+	if (new_overhead_ppm != 0)
+		gg_overhead_control_init(&control, &options);
+	if (new_error_ppm != 0)
+		gg_error_target_begin(new_error_ppm,
+		                      planned_interval != 0 ? planned_interval : FINEST_INTERVAL,
+		                      FINEST_INTERVAL, COARSEST_INTERVAL);
+	gg_exchange_acq_rel(&window.sample_count, 0);
+	gg_exchange_acq_rel(&window.free_count, 0);
+	gg_exchange_acq_rel(&window.allocation_count, 0);
+	walk_ns = 0;
+	begun_overhead_ppm = new_overhead_ppm;
+	begun_error_ppm = new_error_ppm;
+	begin_window(now_ns, read_cpu_ns(now_ns));
+}
+
+/* With the turn.  True if there were new values to hold. */
+static bool begin_if_due(void)
+{
+	/* Acquire: pairs with the release in gg_overhead_budget_set(). */
+	if (gg_exchange_acq_rel(&begin_is_due, 0) == 0)
+		return false;
+	begin();
+	return true;
+}
+
 static void step(uint64_t now_ns)
 {
 	uint64_t cpu_ns, interval = 0;
@@ -179,14 +223,18 @@ static void step(uint64_t now_ns)
 
 	if (!take_turn())
 		return;
+	if (begin_if_due()) {
+		give_turn();
+		return;
+	}
 	cpu_ns = read_cpu_ns(now_ns);
 	if (cpu_ns > window.begin_cpu_ns) {
 		w = take_window((double)(cpu_ns - window.begin_cpu_ns));
 		publish_sums(&w);
-		if (gg_load_relaxed(&overhead_ppm) != 0)
+		if (begun_overhead_ppm != 0)
 			interval = gg_overhead_control_step(&control, &w);
 	}
-	if (gg_load_relaxed(&error_ppm) != 0) {
+	if (begun_error_ppm != 0) {
 		uint64_t for_error = gg_error_target_step(now_ns, &walk_ns);
 
 		interval = for_error > interval ? for_error : interval;
@@ -250,48 +298,26 @@ void gg_overhead_budget_read(uint32_t *ret_overhead_ppm, uint32_t *ret_error_ppm
 	*ret_error_ppm = gg_load_relaxed(&error_ppm);
 }
 
-static void begin(uint32_t new_overhead_ppm, uint32_t new_error_ppm, uint64_t planned_interval)
-{
-	const struct gg_overhead_options options = {
-		.share = (double)new_overhead_ppm / GG_PPM,
-		.first_interval = gg_load_relaxed(&gg_process.interval_bytes),
-		.finest_interval = FINEST_INTERVAL,
-		.coarsest_interval = COARSEST_INTERVAL,
-	};
-	uint64_t now_ns = gg_clock_monotonic_ns();
-
-	sample_time.sixteenths_ns = FIRST_SAMPLE_NS * 16;
-	free_time.sixteenths_ns = FIRST_FREE_NS * 16;
-	if (new_overhead_ppm != 0)
-		gg_overhead_control_init(&control, &options);
-	if (new_error_ppm != 0)
-		gg_error_target_begin(new_error_ppm,
-		                      planned_interval != 0 ? planned_interval : FINEST_INTERVAL,
-		                      FINEST_INTERVAL, COARSEST_INTERVAL);
-	gg_exchange_acq_rel(&window.sample_count, 0);
-	gg_exchange_acq_rel(&window.free_count, 0);
-	gg_exchange_acq_rel(&window.allocation_count, 0);
-	walk_ns = 0;
-	begin_window(now_ns, read_cpu_ns(now_ns));
-}
-
 void gg_overhead_budget_set(uint32_t new_overhead_ppm, uint32_t new_error_ppm,
                             uint64_t planned_interval)
 {
-	/* A thread that takes a step right now does so with the old values. */
 	if ((new_overhead_ppm == gg_load_relaxed(&overhead_ppm) &&
 	     new_error_ppm == gg_load_relaxed(&error_ppm)) ||
 	    new_overhead_ppm > GG_PPM || new_error_ppm > GG_PPM ||
 	    !gg_overhead_control_serves(gg_process.options.sampler.scheme))
 		return;
-	if ((new_overhead_ppm != 0 || new_error_ppm != 0) && take_turn()) {
-		begin(new_overhead_ppm, new_error_ppm, planned_interval);
-		give_turn();
-	}
+	gg_store_relaxed(&begin_interval, planned_interval);
 	gg_store_relaxed(&overhead_ppm, new_overhead_ppm);
 	gg_store_relaxed(&error_ppm, new_error_ppm);
 	gg_store_relaxed(&gg_overhead_budget_is_active,
 	                 new_overhead_ppm != 0 || new_error_ppm != 0);
+	/* Release: pairs with the acquire in begin_if_due(). */
+	gg_exchange_acq_rel(&begin_is_due, 1);
+	/* A thread that takes a step right now has the turn, and the next step begins then. */
+	if (take_turn()) {
+		begin_if_due();
+		give_turn();
+	}
 	gg_overhead_budget_publish();
 }
 
@@ -301,13 +327,16 @@ void gg_overhead_budget_forked(void)
 
 	if (!gg_overhead_budget_is_on())
 		return;
-	/* A thread of the parent may have had the turn. */
+	/* A thread of the parent may have had the turn, and left a control half written. */
+	if (gg_load_relaxed(&is_stepping) != 0)
+		gg_store_relaxed(&begin_is_due, 1);
 	gg_store_relaxed(&is_stepping, 0);
 	gg_exchange_acq_rel(&window.sample_count, 0);
 	gg_exchange_acq_rel(&window.free_count, 0);
 	gg_exchange_acq_rel(&window.allocation_count, 0);
 	seen_charged_ns = 0;
 	walk_ns = 0;
+	gg_overhead_control_forget_debt(&control);
 	gg_error_target_forked();
 	gg_overhead_budget_publish();
 	begin_window(now_ns, read_cpu_ns(now_ns));

@@ -231,6 +231,20 @@ TEST(samples_pay_for_what_is_charged)
 	}
 }
 
+TEST(a_child_has_the_share_whatever_its_parent_owes)
+{
+	const struct gg_overhead_window debt = { .cpu_ns = 1e6, .charged_ns = 60e9 };
+	struct simulation s;
+
+	begin(&s, 0.05);
+	run(&s, 1e6, 1000, 2);
+	gg_overhead_control_step(&s.control, &debt);
+	/* The debt of a minute leaves samples 30 % of what hooks leave. */
+	CHECK(run(&s, 1e6, 1000, 2) < 0.05 * 0.5);
+	gg_overhead_control_forget_debt(&s.control);
+	CHECK(run(&s, 1e6, 1000, 2) > 0.05 * 0.8);
+}
+
 TEST(no_window_changes_nothing)
 {
 	const struct gg_overhead_window nothing = { .cpu_ns = 0 };

@@ -145,6 +145,11 @@ uint64_t gg_overhead_control_step(struct gg_overhead_control *c, const struct gg
 	return c->interval;
 }
 
+void gg_overhead_control_forget_debt(struct gg_overhead_control *c)
+{
+	c->debt_ns = 0;
+}
+
 double gg_overhead_control_measured(const struct gg_overhead_control *c)
 {
 	return c->program_ns > 0 ? (c->sampling_ns + c->hooks_ns + c->charged_ns) / c->program_ns

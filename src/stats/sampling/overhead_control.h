@@ -91,5 +91,8 @@ void gg_overhead_control_init(struct gg_overhead_control *c,
 uint64_t gg_overhead_control_step(struct gg_overhead_control *c,
                                   const struct gg_overhead_window *window);
 
+/* For a forked child: the debt stays with the parent, which pays it. */
+void gg_overhead_control_forget_debt(struct gg_overhead_control *c);
+
 /* The measured overhead so far, as a share of the program's own time; 0 without a window. */
 double gg_overhead_control_measured(const struct gg_overhead_control *c);
