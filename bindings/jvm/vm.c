@@ -34,6 +34,7 @@
 
 #include "base/atomic.h"
 #include "base/java_name.h"
+#include "embed/record_sample.h"
 #include "embed/sampling_settings.h"
 #include "methods.h"
 #include "stats/sampling/elementary.h"
@@ -250,6 +251,7 @@ static void JNICALL on_sample(jvmtiEnv *env, JNIEnv *jni, jthread thread, jobjec
 		give_back_if_detached();
 	if (!gg_embed_is_sampling() || !is_known || !draw(&sample, drawn, gg_embed_interval()))
 		return;
+	gg_embed_sample_begins();
 	before = geiger_upstream_begin();
 	number = gg_add_relaxed(&last_object, 1) + 1;
 	sample.object = (const void *)(uintptr_t)number;

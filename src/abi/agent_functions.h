@@ -242,6 +242,15 @@ struct gg_agent_functions {
 	 * is recorded.
 	 */
 	int (*hold)(const uint32_t *overhead_ppm, const uint32_t *error_ppm);
+
+	/*
+	 * record(), which also says what the sample costs, for an overhead that the interval
+	 * follows.  begin_ns: when the caller began to work for it (CLOCK_MONOTONIC), so that its
+	 * stack and its names count; 0: unknown.  has_hooks: each allocation of the heap passes
+	 * through a hook; false: the runtime samples by itself.
+	 */
+	uint64_t (*record_timed)(const struct gg_agent_sample *sample, uint64_t begin_ns,
+	                         bool has_hooks);
 };
 
 /* The table of the runtime that this library links. */

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "base/clock.h"
 #include "embed/counts.h"
 #include "embed/embed_thread.h"
 #include "embed/heap.h"
@@ -25,6 +26,9 @@
 #include "embed/usdt_probe.h"
 #include "stats/sampling/weight.h"
 
+/* The begin of an adapter's callback whose sample is not recorded yet, or 0. */
+static __thread uint64_t callback_ns __attribute__((tls_model("initial-exec")));
+
 #define HASH_FACTOR UINT64_C(0x9e3779b97f4a7c15) /* the golden ratio */
 
 /* A sample, with everything that is known of it so far. */
@@ -34,6 +38,7 @@ struct sample_report {
 	uint32_t heap_id; /* of the program */
 	const struct gg_embed_sample *sample;
 	const void *caller;
+	uint64_t begin_ns; /* CLOCK_MONOTONIC */
 	struct gg_native_stack stack;
 	const struct geiger_frame *frames; /* of the runtime */
 	uint32_t frame_count;
@@ -183,7 +188,7 @@ static bool record(struct sample_report *p)
 	record.type = gg_embed_type_number(sample->type);
 	record.key = gg_agent_key(record.heap, (uint64_t)(uintptr_t)sample->object);
 	record.pc_count = list_pcs(p);
-	id = agent->record(&record);
+	id = agent->record_timed(&record, p->begin_ns, sample->has_hooks);
 	if (id != 0)
 		gg_embed_live_objects_add(&p->heap->live_objects,
 		                          gg_load_relaxed(&gg_embed_settings.generation),
@@ -285,6 +290,11 @@ static bool is_good(const struct gg_embed_sample *sample)
 	       (sample->draw.offset_bytes < sample->bytes || sample->draw.offset_bytes == 0);
 }
 
+void gg_embed_sample_begins(void)
+{
+	callback_ns = gg_clock_monotonic_ns();
+}
+
 bool gg_embed_record_sample(uint32_t heap, const struct gg_embed_sample *sample, const void *caller)
 {
 	struct sample_report report = {
@@ -293,6 +303,7 @@ bool gg_embed_record_sample(uint32_t heap, const struct gg_embed_sample *sample,
 		.heap_id = heap,
 		.sample = sample,
 		.caller = caller,
+		.begin_ns = sample->begin_ns,
 	};
 	int saved_errno = errno;
 	bool done;
@@ -305,6 +316,8 @@ bool gg_embed_record_sample(uint32_t heap, const struct gg_embed_sample *sample,
 	}
 	if (report.t == NULL || !gg_embed_enter(report.t))
 		return false;
+	if (report.begin_ns == 0)
+		report.begin_ns = gg_clock_monotonic_ns();
 	done = pass(&report);
 	gg_embed_leave(report.t);
 	errno = saved_errno;
@@ -314,7 +327,9 @@ bool gg_embed_record_sample(uint32_t heap, const struct gg_embed_sample *sample,
 bool geiger_record(uint32_t heap, const struct geiger_sample *sample)
 {
 	struct gg_embed_sample internal;
+	uint64_t begin_ns = callback_ns;
 
+	callback_ns = 0;
 	if (sample == NULL || gg_embed_scheme(sample->scheme) < 0) {
 		gg_embed_count(GG_EMBED_BAD_SAMPLES);
 		return false;
@@ -332,6 +347,7 @@ bool geiger_record(uint32_t heap, const struct geiger_sample *sample)
 		.flags = sample->flags,
 		.frames = sample->frames,
 		.frame_count = sample->frame_count,
+		.begin_ns = begin_ns,
 	};
 	return gg_embed_record_sample(heap, &internal, __builtin_return_address(0));
 }

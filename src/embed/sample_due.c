@@ -120,7 +120,12 @@ void *geiger_allocated(uint32_t heap, const void *object, size_t bytes, const ch
 {
 	void *same = (void *)(uintptr_t)object;
 	struct gg_embed_thread *t = gg_embed_thread();
-	struct gg_embed_sample sample = { .object = object, .bytes = bytes, .type = type };
+	struct gg_embed_sample sample = {
+		.object = object,
+		.bytes = bytes,
+		.type = type,
+		.has_hooks = true,
+	};
 
 	/*
 	 * There is no state, or the thread interrupted a call of its own.  This allocation passes

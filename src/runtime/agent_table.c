@@ -195,7 +195,8 @@ static uint32_t name(enum gg_region_table_id table, const char *text, size_t byt
 	return id;
 }
 
-static uint64_t record(const struct gg_agent_sample *sample)
+static uint64_t record_timed(const struct gg_agent_sample *sample, uint64_t begin_ns,
+                             bool has_hooks)
 {
 	struct gg_thread *t = &gg_thread;
 	struct gg_region *region = &gg_process.region;
@@ -231,12 +232,18 @@ static uint64_t record(const struct gg_agent_sample *sample)
 	if (gg_dump_trigger_is_on())
 		gg_dump_trigger_sampled(&sample->draw, sample->size_bytes, allocation.time_ns);
 	if (gg_unlikely(gg_overhead_budget_is_on()))
-		gg_overhead_budget_sampled(
+		gg_overhead_budget_object_sampled(
 			id != 0 ? gg_region_last_count(&block->record) : 0, sample->size_bytes,
-			gg_clock_monotonic_ns() - allocation.time_ns, allocation.time_ns);
+			gg_clock_monotonic_ns() - (begin_ns != 0 ? begin_ns : allocation.time_ns),
+			allocation.time_ns, has_hooks);
 	leave(t, block);
 	errno = saved_errno;
 	return id;
+}
+
+static uint64_t record(const struct gg_agent_sample *sample)
+{
+	return record_timed(sample, 0, true);
 }
 
 static void prefetch_record(uint64_t key)
@@ -527,4 +534,5 @@ const struct gg_agent_functions gg_agent_functions = {
 	.set_frame_source = gg_runtime_frames_set_source,
 	.exact = &gg_exact_calls,
 	.hold = hold,
+	.record_timed = record_timed,
 };

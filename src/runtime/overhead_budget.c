@@ -20,6 +20,7 @@ enum {
 	FINEST_INTERVAL = GG_ENVIRONMENT_FINEST_INTERVAL,
 	FIRST_SAMPLE_NS = 300, /* until the first one was timed */
 	FIRST_FREE_NS = 80,
+	FIRST_OBJECT_NS = 2000,
 };
 
 #define COARSEST_INTERVAL (UINT64_C(1) << 36)
@@ -39,12 +40,13 @@ struct mean_ns {
 /* The current window; any thread adds to it. */
 static struct {
 	uint32_t sample_count, free_count;
+	uint32_t object_count;     /* samples of heaps inside the program, also in sample_count */
 	uint64_t allocation_count; /* estimated */
 	uint64_t begin_ns;         /* CLOCK_MONOTONIC */
 	uint64_t begin_cpu_ns;
 } window;
 
-static struct mean_ns sample_time, free_time;
+static struct mean_ns sample_time, free_time, object_time;
 static struct gg_overhead_control control;
 static uint32_t is_stepping;    /* 1: a thread has `control` and all that follows */
 static uint32_t begin_is_due;   /* 1: the next step begins with new values to hold */
@@ -123,14 +125,19 @@ static struct gg_overhead_window take_window(double cpu_ns)
 {
 	uint32_t samples = gg_exchange_acq_rel(&window.sample_count, 0);
 	uint32_t frees = gg_exchange_acq_rel(&window.free_count, 0);
+	uint32_t objects = gg_exchange_acq_rel(&window.object_count, 0);
 	uint64_t allocations = gg_exchange_acq_rel(&window.allocation_count, 0);
 	double recorder_ns = samples * recorder_sample_ns();
 	double own_ns = (double)walk_ns;
 
+	/* A thread may have counted a sample between the two exchanges. */
+	if (objects > samples)
+		objects = samples;
 	walk_ns = 0;
 	return (struct gg_overhead_window){
 		.cpu_ns = cpu_ns,
-		.sampling_ns = samples * (time_of(&sample_time) + UNTIMED_NS) +
+		.sampling_ns = (samples - objects) * time_of(&sample_time) +
+		               objects * time_of(&object_time) + samples * UNTIMED_NS +
 		               frees * time_of(&free_time) + recorder_ns + own_ns,
 		.recorder_ns = recorder_ns,
 		.hooks_ns = (double)allocations * HOOKS_NS,
@@ -191,6 +198,7 @@ static void begin(void)
 
 	sample_time.sixteenths_ns = FIRST_SAMPLE_NS * 16;
 	free_time.sixteenths_ns = FIRST_FREE_NS * 16;
+	object_time.sixteenths_ns = FIRST_OBJECT_NS * 16;
 	if (new_overhead_ppm != 0)
 		gg_overhead_control_init(&control, &options);
 	if (new_error_ppm != 0)
@@ -199,6 +207,7 @@ static void begin(void)
 		                      FINEST_INTERVAL, COARSEST_INTERVAL);
 	gg_exchange_acq_rel(&window.sample_count, 0);
 	gg_exchange_acq_rel(&window.free_count, 0);
+	gg_exchange_acq_rel(&window.object_count, 0);
 	gg_exchange_acq_rel(&window.allocation_count, 0);
 	walk_ns = 0;
 	begun_overhead_ppm = new_overhead_ppm;
@@ -251,16 +260,31 @@ static bool is_over(uint64_t now_ns)
 	return now_ns - gg_load_relaxed(&window.begin_ns) >= WINDOW_NS;
 }
 
+static void add_sample(double stands_for, uint64_t size_bytes, uint64_t now_ns)
+{
+	if (gg_load_relaxed(&error_ppm) != 0)
+		gg_error_target_allocated(stands_for * (double)size_bytes);
+	if (gg_add_relaxed(&window.sample_count, 1) + 1 >= WINDOW_SAMPLES || is_over(now_ns))
+		step(now_ns);
+}
+
 void gg_overhead_budget_sampled(double stands_for, uint64_t size_bytes, uint64_t took_ns,
                                 uint64_t now_ns)
 {
 	if (took_ns != 0)
 		add_time(&sample_time, took_ns);
 	gg_add_relaxed(&window.allocation_count, (uint64_t)stands_for);
-	if (gg_load_relaxed(&error_ppm) != 0)
-		gg_error_target_allocated(stands_for * (double)size_bytes);
-	if (gg_add_relaxed(&window.sample_count, 1) + 1 >= WINDOW_SAMPLES || is_over(now_ns))
-		step(now_ns);
+	add_sample(stands_for, size_bytes, now_ns);
+}
+
+void gg_overhead_budget_object_sampled(double stands_for, uint64_t size_bytes, uint64_t took_ns,
+                                       uint64_t now_ns, bool has_hooks)
+{
+	add_time(&object_time, took_ns);
+	gg_add_relaxed(&window.object_count, 1);
+	if (has_hooks)
+		gg_add_relaxed(&window.allocation_count, (uint64_t)stands_for);
+	add_sample(stands_for, size_bytes, now_ns);
 }
 
 void gg_overhead_budget_freed(uint64_t took_ns)
@@ -333,6 +357,7 @@ void gg_overhead_budget_forked(void)
 	gg_store_relaxed(&is_stepping, 0);
 	gg_exchange_acq_rel(&window.sample_count, 0);
 	gg_exchange_acq_rel(&window.free_count, 0);
+	gg_exchange_acq_rel(&window.object_count, 0);
 	gg_exchange_acq_rel(&window.allocation_count, 0);
 	seen_charged_ns = 0;
 	walk_ns = 0;

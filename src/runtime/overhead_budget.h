@@ -12,6 +12,9 @@
  *            sample path times one sample and one free in 16 (gg_overhead_budget_sampled).  A time
  *            many times longer than usual comes from a thread that was preempted, and counts as
  *            LONGEST_FACTOR usual ones.
+ * Objects    Samples of heaps inside the program take many times longer than those of malloc, so
+ *            they have a mean of their own.  It includes the stack and the names that libgeiger and
+ *            adapters find.  A runtime that samples by itself has no hooks.
  * Constants  What the program pays and no clock on the sample path sees: UNTIMED_NS for each sample
  *            and its free, and HOOKS_NS for each allocation and its free.  `make bench
  *            BENCH=overhead` measures them.
@@ -60,6 +63,13 @@ void gg_overhead_budget_forked(void);
  */
 void gg_overhead_budget_sampled(double stands_for, uint64_t size_bytes, uint64_t took_ns,
                                 uint64_t now_ns);
+
+/*
+ * Adds a sample of a heap inside the program.  `has_hooks`: the allocations that the sample stands
+ * for cost hooks.
+ */
+void gg_overhead_budget_object_sampled(double stands_for, uint64_t size_bytes, uint64_t took_ns,
+                                       uint64_t now_ns, bool has_hooks);
 
 /* Adds the free of a sample. */
 void gg_overhead_budget_freed(uint64_t took_ns);
