@@ -221,7 +221,7 @@ uint64_t geiger_interval(void);
  * With both, the coarser of the two intervals counts.  0 ends it, and the interval stays as it is;
  * so does geiger_set_interval().  An overhead is at least 100 (0.01 %), an error at least 1000 (0.1
  * %), and both at most 1000000.  0; -EINVAL: out of range, or a scheme that cannot follow it;
- * -ENOENT: nothing is recorded.
+ * -ENOENT: nothing is recorded; -EAGAIN: no agent or region is there yet.
  */
 int geiger_hold_overhead(uint32_t millionths);
 int geiger_hold_error(uint32_t millionths);

@@ -96,12 +96,15 @@ static bool counts_allocations(const struct gg_region_header *header)
 static struct gg_tally tally_live(const struct gg_region_view *view)
 {
 	uint64_t first = find_size(&view->header, "GEIGER_INTERVAL");
+	uint64_t planned = find_size(&view->header, "GEIGER_PLANNED_INTERVAL");
 	struct gg_tally tally = { 0 };
 
 	if (!counts_allocations(&view->header)) {
 		gg_tally_expose(&tally, (double)view->header.control.interval_bytes);
 		if (first != 0)
 			gg_tally_expose(&tally, (double)first);
+		if (planned != 0)
+			gg_tally_expose(&tally, (double)planned);
 	}
 	for (uint32_t i = 0; i < view->live_count; i++) {
 		struct gg_draw draw = gg_region_sample_draw(&view->live[i]);
@@ -223,7 +226,9 @@ static void append_error(const struct region_status *shown, struct gg_buf *out)
 		return;
 	gg_buf_printf(out, "\nerror        %s asked for; ", gg_percent_format(ppm, asked));
 	if (!isfinite(error)) {
-		gg_buf_append_text(out, "no sample is live yet");
+		gg_buf_append_text(out, shown->view.live_count > 0
+		                                ? "the live samples have no known error"
+		                                : "no sample is live yet");
 		return;
 	}
 	seconds = find_seconds(shown);
@@ -232,7 +237,9 @@ static void append_error(const struct region_status *shown, struct gg_buf *out)
 		gg_buf_printf(out, ", as asked in about %.2g s at the rate of allocation so far",
 		              seconds);
 	else if (seconds > 0)
-		gg_buf_append_text(out, ", until the program has replaced older blocks");
+		gg_buf_append_text(out, allocated_per_second(shown) > 0
+		                                ? ", which the current interval does not reach"
+		                                : ", until the program allocates again");
 }
 
 /* The member "error": shares of the live bytes. */

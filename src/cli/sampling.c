@@ -19,6 +19,7 @@
 #include "record/session/session.h"
 #include "region/control.h"
 #include "stats/estimate/special.h"
+#include "stats/sampling/error_control.h"
 #include "stats/sampling/rate_learning.h"
 #include "stats/sampling/scheme.h"
 
@@ -153,6 +154,14 @@ static int read_plan(struct gg_cli_sampling *sampling, const char *command, stru
 	if (status == 0) {
 		interval = gg_sampling_plan_interval(
 			&plan, (double)sampling->error_ppm / GG_PPM / PLAN_MARGIN, z);
+		/*
+		 * The former run's large blocks would allow a longer interval, but this run may
+		 * have small ones.  The agent leaves the plan at half of the interval times the
+		 * needed samples, so this product may not exceed the planned bytes.
+		 */
+		interval = fmin(interval, gg_sampling_plan_bytes(&plan) /
+		                                  gg_error_control_needed(
+							  (double)sampling->error_ppm / GG_PPM));
 		sampling->planned_interval = interval < 1 ? 1 : (uint64_t)interval;
 	}
 	gg_sampling_plan_done(&plan);
@@ -173,9 +182,9 @@ static int check_error(struct gg_cli_sampling *sampling, const char *command,
 	    sampling->scheme == GG_SCHEME_PER_ALLOCATION)
 		return refuse(command, "--error", "Leave out --scheme and --focus.",
 		              "the schemes optimal and per-allocation cannot follow it", error);
-	if (sampling->like != NULL && sampling->sampling_interval != UINT64_MAX)
-		return refuse(command, "--like", "Leave out --interval.",
-		              "the profile gives the first interval", error);
+	if (sampling->sampling_interval != UINT64_MAX)
+		return refuse(command, sampling->like != NULL ? "--like" : "--error",
+		              "Leave out --interval.", "the error chooses the interval", error);
 	snprintf(place, sizeof(place), "%s: --error", command);
 	status = gg_cli_parse_error(sampling->error, place, &sampling->error_ppm, error);
 	return status == 0 && sampling->like != NULL ? read_plan(sampling, command, error) : status;

@@ -45,6 +45,18 @@ double gg_sampling_plan_error(const struct gg_sampling_plan *plan, double interv
 	return bytes > 0 ? z * sqrt(variance) / bytes : 0;
 }
 
+double gg_sampling_plan_bytes(const struct gg_sampling_plan *plan)
+{
+	double bytes = 0;
+
+	for (size_t i = 0; i < plan->entries.count; i++) {
+		const struct gg_sampling_plan_entry *entry = &plan->entries.items[i];
+
+		bytes += entry->is_wanted ? entry->count * entry->size_bytes : 0;
+	}
+	return bytes;
+}
+
 double gg_sampling_plan_samples(const struct gg_sampling_plan *plan, double interval, bool wanted)
 {
 	double samples = 0;

@@ -56,6 +56,9 @@ void gg_sampling_plan_done(struct gg_sampling_plan *plan);
 /* Returns z times the standard deviation as a share of the value at that interval. */
 double gg_sampling_plan_error(const struct gg_sampling_plan *plan, double interval, double z);
 
+/* Returns the bytes of the wanted entries. */
+double gg_sampling_plan_bytes(const struct gg_sampling_plan *plan);
+
 /* Returns the samples of the wanted entries, or of the stream. */
 double gg_sampling_plan_samples(const struct gg_sampling_plan *plan, double interval, bool wanted);
 

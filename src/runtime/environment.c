@@ -249,12 +249,13 @@ static void read_overhead(struct gg_environment *o)
 }
 
 /*
- * With an error, the interval is that of a plan (`geiger record --like`).  Without a plan sampling
- * begins finely, and becomes coarser as live memory grows.
+ * With an error, sampling begins with the interval of a plan (`geiger record --like`).  Without a
+ * plan it begins finely, and becomes coarser as live memory grows.
  */
 static void read_error(struct gg_environment *o)
 {
 	const char *value = gg_environment_value(o, "GEIGER_ERROR");
+	const char *interval = gg_environment_get("GEIGER_INTERVAL");
 	uint32_t ppm;
 
 	if (value == NULL)
@@ -267,10 +268,14 @@ static void read_error(struct gg_environment *o)
 		                      "possible with the schemes optimal and per-allocation");
 	} else {
 		o->region.error_ppm = o->error_ppm = ppm;
-		if (gg_environment_get("GEIGER_INTERVAL") != NULL)
-			o->planned_interval = o->region.interval_bytes;
-		else
-			o->region.interval_bytes = GG_ENVIRONMENT_FINEST_INTERVAL;
+		if (interval != NULL && *interval != '\0')
+			gg_environment_refuse("GEIGER_INTERVAL", interval,
+			                      "possible beside GEIGER_ERROR");
+		gg_environment_number(o, "GEIGER_PLANNED_INTERVAL", SIZE_FORM, 1,
+		                      GG_REGION_INTERVAL_MAX, &o->planned_interval);
+		o->region.interval_bytes = o->planned_interval != 0
+		                                   ? o->planned_interval
+		                                   : GG_ENVIRONMENT_FINEST_INTERVAL;
 		o->sampler.sampling_interval = (double)o->region.interval_bytes;
 	}
 }

@@ -100,6 +100,29 @@ TEST(a_former_profile_saves_samples)
 	recording_end(&r);
 }
 
+TEST(a_plan_does_not_rely_on_large_blocks)
+{
+	struct recording r;
+	const char *planned;
+
+	if (!CHECK(recording_begin(&r)))
+		return;
+	/* dd has one block of 64 MiB. */
+	CHECK(recording_run(&r,
+	                    (const char *const[]){ "-i", "64k", "--", "dd", "if=/dev/zero",
+	                                           "of=/dev/null", "bs=64M", "count=1", NULL },
+	                    120));
+	CHECK_EQ_I64(r.child.exit_status, 0);
+	CHECK(recording_geiger(
+		&r, (const char *const[]){ "env", "--error", "5%", "--like", r.path, NULL }, 60));
+	planned = strstr(gg_buf_text(&r.child.out), "GEIGER_PLANNED_INTERVAL=");
+	REQUIRE(planned != NULL);
+	/* Small blocks of 64 MiB in all need 1849 samples. */
+	CHECK(strtod(strchr(planned, '=') + 1, NULL) < 65e6 * 1.1 / 1849);
+	CHECK(strtod(strchr(planned, '=') + 1, NULL) > 65e6 / 1.1 / 1849);
+	recording_end(&r);
+}
+
 static const char *const function_options[] = { "--error", "30%", "--focus",
 	                                        "function=^make_small$", NULL };
 
@@ -246,6 +269,11 @@ TEST(control_asks_for_an_error_and_tells_what_is_reached)
 	CHECK(recording_geiger(&r, (const char *const[]){ "top", "--batch", "-n", "1", who, NULL },
 	                       60));
 	says(&r, "Held: error ");
+	/* The heap is too small for this one, whatever it replaces. */
+	CHECK(recording_geiger(&r, (const char *const[]){ "control", who, "error", "0.1%", NULL },
+	                       60));
+	CHECK(recording_geiger(&r, (const char *const[]){ "control", who, "status", NULL }, 60));
+	says(&r, " % now, which the current interval does not reach\n");
 	/* A fixed interval ends it. */
 	CHECK(recording_geiger(&r, (const char *const[]){ "control", who, "interval", "8k", NULL },
 	                       60));
@@ -295,6 +323,10 @@ TEST(what_cannot_be_held_is_refused)
 	           (const char *const[]){ "record", "--error", "5%", "--like", "/nonexistent", "--",
 	                                  "false", NULL },
 	           125, "/nonexistent");
+	is_refused(&r,
+	           (const char *const[]){ "record", "--error", "5%", "-i", "64k", "--", "false",
+	                                  NULL },
+	           125, "the error chooses the interval");
 	is_refused(&r,
 	           (const char *const[]){ "env", "--focus", "function=f", "--error", "5%", NULL },
 	           2, "only a recorder knows functions");

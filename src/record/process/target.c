@@ -93,7 +93,8 @@ static void fill_record(struct gg_target *target)
 	 * The control has the current interval, which the user may have changed since the start.
 	 * The record needs the largest one: blocks without a sample may have been exposed to it.
 	 */
-	if (find_option(header, "GEIGER_INTERVAL=", value) != NULL &&
+	if ((find_option(header, "GEIGER_PLANNED_INTERVAL=", value) != NULL ||
+	     find_option(header, "GEIGER_INTERVAL=", value) != NULL) &&
 	    gg_size_parse(value, &first_bytes) == 0 && first_bytes <= GG_REGION_INTERVAL_MAX &&
 	    (double)first_bytes > record->interval_bytes)
 		record->interval_bytes = (double)first_bytes;

@@ -144,7 +144,9 @@ int gg_launch_environment(struct gg_launch_environment *ret_environment,
 	if (settings->recorder != 0)
 		add_recorder(&environment, settings->recorder);
 	if (settings->sampling_interval != 0)
-		add_number(&environment, "GEIGER_INTERVAL", settings->sampling_interval);
+		add_number(&environment,
+		           settings->error != NULL ? "GEIGER_PLANNED_INTERVAL" : "GEIGER_INTERVAL",
+		           settings->sampling_interval);
 	if (settings->overhead != NULL)
 		add_variable(&environment, "GEIGER_OVERHEAD", settings->overhead);
 	if (settings->error != NULL)

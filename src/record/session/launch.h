@@ -28,7 +28,8 @@ struct gg_launch_settings {
 	const char *compat; /* path of the library with other profilers' calls; NULL: without it */
 	const char *directory; /* of the session's regions */
 	const char *log; /* where agents report problems; the user's own setting has precedence */
-	uint64_t sampling_interval; /* in bytes, or in allocations with that scheme */
+	/* In bytes, or in allocations with that scheme.  With `error`, a plan's interval. */
+	uint64_t sampling_interval;
 	const char *overhead; /* share of processor time, "0.5%"; NULL: the interval is fixed */
 	const char *error;    /* of live bytes, "5%"; NULL: any */
 	const char *scheme, *focus;
