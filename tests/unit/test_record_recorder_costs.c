@@ -142,11 +142,11 @@ TEST(processes_that_live_pay_the_debts_of_those_that_ended)
 	header.counters[GG_COUNT_PROGRAM_NS] = 2000000000;
 	header.counters[GG_COUNT_SAMPLING_NS] = 15000000;
 	header.counters[GG_COUNT_HOOKS_NS] = 5000000;
-	gg_process_debt_take(&counts, &header, 30000000);
+	gg_process_debt_take(&counts, &header, 30000000, 0);
 	CHECK_EQ_DOUBLE(counts.unpaid_ns, 30e6);
 	/* The rest of another one's share is no credit. */
 	header.counters[GG_COUNT_SAMPLING_NS] = 0;
-	gg_process_debt_take(&counts, &header, 0);
+	gg_process_debt_take(&counts, &header, 0, 0);
 	CHECK_EQ_DOUBLE(counts.unpaid_ns, 30e6);
 
 	begin(&s, 10000);
@@ -159,6 +159,27 @@ TEST(processes_that_live_pay_the_debts_of_those_that_ended)
 	CHECK(charged(&s) >= without_ns + 30e6 - 4);
 	CHECK_EQ_DOUBLE(s.writer.counts.unpaid_ns, 0);
 	end(&s);
+}
+
+TEST(what_an_ended_process_counted_for_samples_is_not_charged_again)
+{
+	struct gg_region_header header = { .control.overhead_ppm = 10000 };
+	struct gg_session_counts counts = { 0 };
+
+	/* 1 % of 2 s are 20 ms; it took 50, of which the recorder has 30 and saw 10. */
+	header.counters[GG_COUNT_PROGRAM_NS] = 2000000000;
+	header.counters[GG_COUNT_SAMPLING_NS] = 50000000;
+	header.counters[GG_COUNT_RECORDER_NS] = 30000000;
+	gg_process_debt_take(&counts, &header, 0, 10000000);
+	CHECK_EQ_DOUBLE(counts.unpaid_ns, 10e6);
+	/* Within its share, it has paid for them. */
+	header.counters[GG_COUNT_SAMPLING_NS] = 20000000;
+	gg_process_debt_take(&counts, &header, 0, 25000000);
+	CHECK_EQ_DOUBLE(counts.unpaid_ns, 5e6);
+	/* A damaged region. */
+	header.counters[GG_COUNT_RECORDER_NS] = UINT64_MAX;
+	gg_process_debt_take(&counts, &header, 0, 0);
+	CHECK_EQ_DOUBLE(counts.unpaid_ns, 5e6);
 }
 
 TEST(a_damaged_region_charges_nobody_for_centuries)

@@ -64,7 +64,8 @@ static void count_overhead(struct gg_target *target, const struct gg_region_head
 	if (header->counters[GG_COUNT_ASKED_OVERHEAD] == 0 &&
 	    header->counters[GG_COUNT_ASKED_ERROR] == 0)
 		return;
-	gg_process_debt_take(counts, header, target->charges.charged_ns);
+	gg_process_debt_take(counts, header, target->charges.charged_ns,
+	                     target->charges.recorder_ns);
 	counts->recorder_ns += header->counters[GG_COUNT_RECORDER_NS];
 	counts->program_ns += header->counters[GG_COUNT_PROGRAM_NS];
 	counts->sampling_ns += header->counters[GG_COUNT_SAMPLING_NS];

@@ -10,6 +10,10 @@
 #include "record/session/session_counts.h"
 #include "region/layout.h"
 
-/* Adds the debt to counts->unpaid_ns.  `charged_ns`: what the recorder charged to the process. */
+/*
+ * Adds the debt to counts->unpaid_ns, less the time for samples that the agent has counted and the
+ * recorder has not seen yet.  `charged_ns`: what the recorder charged to the process;
+ * `seen_recorder_ns`: GG_COUNT_RECORDER_NS as last read.
+ */
 void gg_process_debt_take(struct gg_session_counts *counts, const struct gg_region_header *header,
-                          int64_t charged_ns);
+                          int64_t charged_ns, uint64_t seen_recorder_ns);
