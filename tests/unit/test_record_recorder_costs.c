@@ -226,3 +226,24 @@ TEST(a_small_share_makes_the_recorder_frugal)
 	costs.least_share_ppm = 100;
 	CHECK_EQ_DOUBLE(gg_recorder_costs_frugality(&costs), 20);
 }
+
+TEST(a_frugal_recorder_charges_and_commits_every_5_seconds_all_the_same)
+{
+	struct gg_recorder_costs costs = { 0 };
+	struct session s;
+
+	CHECK_EQ_I64(gg_recorder_costs_commit_pause_ns(&costs), 1000000000);
+	costs.least_share_ppm = 20000;
+	CHECK_EQ_I64(gg_recorder_costs_commit_pause_ns(&costs), 2000000000);
+	costs.least_share_ppm = 100;
+	costs.more_frugality = 10;
+	CHECK_EQ_DOUBLE(gg_recorder_costs_frugality(&costs), 200);
+	CHECK_EQ_I64(gg_recorder_costs_commit_pause_ns(&costs), 5000000000);
+	begin(&s, 100);
+	s.costs = costs;
+	gg_recorder_costs_charge(&s.costs, &s.set);
+	/* The call has read the clock before. */
+	CHECK(s.costs.next_ns <= gg_clock_monotonic_ns() + 5000000000);
+	CHECK(s.costs.next_ns > 0);
+	end(&s);
+}

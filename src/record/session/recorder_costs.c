@@ -11,7 +11,9 @@
 #include "base/time_units.h"
 #include "region/control.h"
 
-#define CHARGE_NS (200 * GG_NS_PER_MS)
+#define CHARGE_NS            (200 * GG_NS_PER_MS)
+#define CHARGE_PAUSE_MOST_NS (5 * GG_NS_PER_S)
+#define COMMIT_MOST_SECONDS  5.0
 
 /*
  * The time of a recording's end, by measurement on small programs: a last look, names of
@@ -165,6 +167,13 @@ double gg_recorder_costs_frugality(const struct gg_recorder_costs *costs)
 	return first_frugality(costs->least_share_ppm) * fmax(costs->more_frugality, 1);
 }
 
+int64_t gg_recorder_costs_commit_pause_ns(const struct gg_recorder_costs *costs)
+{
+	double seconds = fmin(gg_recorder_costs_frugality(costs), COMMIT_MOST_SECONDS);
+
+	return (int64_t)(seconds * GG_NS_PER_S);
+}
+
 void gg_recorder_costs_charge(struct gg_recorder_costs *costs, struct gg_process_set *set)
 {
 	uint64_t now_ns = gg_clock_monotonic_ns();
@@ -173,7 +182,8 @@ void gg_recorder_costs_charge(struct gg_recorder_costs *costs, struct gg_process
 
 	if (now_ns < costs->next_ns)
 		return;
-	costs->next_ns = now_ns + (uint64_t)(CHARGE_NS * gg_recorder_costs_frugality(costs));
+	costs->next_ns = now_ns + (uint64_t)fmin(CHARGE_NS * gg_recorder_costs_frugality(costs),
+	                                         CHARGE_PAUSE_MOST_NS);
 	find_least_share(costs, set);
 	if (costs->least_share_ppm == 0)
 		return;

@@ -62,3 +62,6 @@ double gg_recorder_costs_at_end(const struct gg_recorder_costs *costs,
 
 /* By how much pauses are to be longer than without an overhead: 1 to 200. */
 double gg_recorder_costs_frugality(const struct gg_recorder_costs *costs);
+
+/* The pause between two commits: 1 to 5 s.  A recorder that is killed loses what it did since. */
+int64_t gg_recorder_costs_commit_pause_ns(const struct gg_recorder_costs *costs);

@@ -238,8 +238,7 @@ static int work(struct gg_session *s)
 	if (s->writer.now_ns >= s->next_second_ns) {
 		commit(s);
 		compact(s);
-		s->next_second_ns = s->writer.now_ns +
-		                    (int64_t)(GG_NS_PER_S * (1 + s->writer.extra_pause));
+		s->next_second_ns = s->writer.now_ns + gg_recorder_costs_commit_pause_ns(&s->costs);
 	} else if (s->processes.read_names.count >= REGIONS_KEPT) {
 		commit(s);
 	}
