@@ -13,6 +13,7 @@
  * Threads    The caller has the turn of overhead_budget.c, except for gg_error_target_allocated().
  * Cost       some 30 ns for each live sample.  A sum follows a quarter as many new samples, which
  *            makes 120 ns for each of these; or a pause, so that it takes at most 2 % of the time.
+ *            One step takes a slice of some 0.5 ms, because a thread of the program waits for it.
  */
 #pragma once
 

@@ -68,6 +68,37 @@ TEST(a_plan_holds_for_a_child_from_its_fork_on)
 	CHECK(interval(control_fd()) < PLANNED_INTERVAL / 2);
 }
 
+/* After a change, sampling begins anew with the finest interval of 1 KiB. */
+TEST(the_walk_over_many_live_samples_takes_several_steps)
+{
+	enum { BLOCKS = 100000, BYTES = 1500, STEP_SAMPLES = 64 };
+	const struct gg_region_change fine = { .error_ppm = 1000 }, coarse = { .error_ppm = 50000 };
+	static void *blocks[BLOCKS];
+	struct gg_error error = { 0 };
+	int fd = control_fd();
+	uint64_t before, coarsest = 0;
+	double wanted = 1.0 * BLOCKS * BYTES / 1849;
+
+	REQUIRE(fd >= 0);
+	CHECK_EQ_I64(gg_region_control_write(fd, &fine, &error), 0);
+	for (int i = 0; i < BLOCKS; i++)
+		blocks[i] = malloc(BYTES);
+	CHECK_EQ_U64(interval(fd), 1024);
+	before = inside_counter(GG_COUNT_SAMPLES);
+	CHECK_EQ_I64(gg_region_control_write(fd, &coarse, &error), 0);
+	for (int i = 0; i < 10 * BLOCKS && coarsest <= 1024; i++) {
+		free(malloc(BYTES));
+		coarsest = interval(fd);
+	}
+	/* Some 77 000 samples are live, and a step adds up 16 384. */
+	CHECK(inside_counter(GG_COUNT_SAMPLES) - before > 3 * STEP_SAMPLES);
+	/* All slices count.  Intervals are 19 % apart. */
+	CHECK((double)coarsest > wanted / 1.3 && (double)coarsest < wanted * 1.3);
+	for (int i = 0; i < BLOCKS; i++)
+		free(blocks[i]);
+	close(fd);
+}
+
 static uint32_t is_over;
 
 static int work_on(void *slots)
