@@ -168,6 +168,15 @@ static void finish(const struct recording *r, pid_t pid)
 	CHECK_EQ_I64(status, 0);
 }
 
+/* Returns when the recorder has chosen an interval. */
+static pid_t start_focused(struct recording *r)
+{
+	pid_t pid = start(r, function_options, NULL);
+
+	CHECK(recording_wait_for(r, "select count(*) from event where kind = 'interval'", 1, 100));
+	return pid;
+}
+
 TEST(the_recorder_holds_the_error_of_a_function)
 {
 	struct recording r;
@@ -175,11 +184,10 @@ TEST(the_recorder_holds_the_error_of_a_function)
 
 	if (!CHECK(recording_begin(&r)))
 		return;
-	pid = start(&r, function_options, NULL);
+	pid = start_focused(&r);
 	/*
 	 * The function has 300 KB, of which some 55 samples are to be live: 5 KiB apart, or finer.
 	 */
-	CHECK(recording_wait_for(&r, "select count(*) from event where kind = 'interval'", 1, 100));
 	/* Blocks from before are replaced. */
 	CHECK(recording_wait_for(
 		&r,
@@ -214,6 +222,35 @@ TEST(a_block_that_children_inherited_counts_once_for_the_error_of_a_function)
 	coarsest = recording_number(&r, "select max(cast(substr(detail, instr(detail, ' to ') + 4) "
 	                                "as integer)) from event where kind = 'interval'");
 	CHECK_MSG(coarsest >= 1024 && coarsest < 16384, "%g", coarsest);
+	recording_end(&r);
+}
+
+TEST(a_users_interval_ends_the_control_by_a_function)
+{
+	char who[16];
+	struct recording r;
+	pid_t pid;
+
+	if (!CHECK(recording_begin(&r)))
+		return;
+	pid = start_focused(&r);
+	snprintf(who, sizeof(who), "%.0f", recording_number(&r, "select pid from process"));
+	CHECK(recording_geiger(&r, (const char *const[]){ "control", who, "interval", "64k", NULL },
+	                       60));
+	/* Blocks from before are replaced, and so the recorder would like a finer interval. */
+	CHECK(recording_wait_for(
+		&r,
+		"select max(t_alloc) - (select max(time_ns) from event where kind = 'interval' "
+		"and detail like '% to 65536%') from sample",
+		2e9, 100));
+	finish(&r, pid);
+	CHECK_EQ_DOUBLE(recording_number(&r,
+	                                 "select cast(substr(detail, instr(detail, ' to ') + 4) "
+	                                 "as integer) from event where kind = 'interval' order "
+	                                 "by time_ns desc limit 1"),
+	                65536);
+	CHECK(report_json(&r));
+	says(&r, "that others had set for it");
 	recording_end(&r);
 }
 
@@ -327,6 +364,12 @@ TEST(what_cannot_be_held_is_refused)
 	           (const char *const[]){ "record", "--error", "5%", "-i", "64k", "--", "false",
 	                                  NULL },
 	           125, "the error chooses the interval");
+	setenv("GEIGER_OVERHEAD", "1%", 1);
+	is_refused(&r,
+	           (const char *const[]){ "record", "--focus", "function=f", "--error", "5%", "--",
+	                                  "false", NULL },
+	           125, "GEIGER_OVERHEAD is set");
+	unsetenv("GEIGER_OVERHEAD");
 	is_refused(&r,
 	           (const char *const[]){ "env", "--focus", "function=f", "--error", "5%", NULL },
 	           2, "only a recorder knows functions");

@@ -109,6 +109,7 @@ struct gg_target {
 	 */
 	int64_t complete_ns, aggregate_from_ns;
 	struct gg_region_control control; /* as last read */
+	uint64_t focus_interval;          /* that session/focus_error.c wrote there last; 0: none */
 	struct gg_target_charges charges;
 	int64_t next_reconcile_ns;
 };

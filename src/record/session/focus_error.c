@@ -37,6 +37,20 @@ struct focus_look {
 	double bytes, variance, all_bytes, allocated_bytes;
 };
 
+static bool has_set(const struct gg_focus_error *focus, uint64_t interval)
+{
+	for (size_t i = 0; i < focus->intervals.count; i++)
+		if (focus->intervals.items[i] == interval)
+			return true;
+	return false;
+}
+
+/* False: there is no memory. */
+static bool remember(struct gg_focus_error *focus, uint64_t interval)
+{
+	return has_set(focus, interval) || gg_array_push(&focus->intervals, interval);
+}
+
 int gg_focus_error_begin(struct gg_focus_error *focus, const char *function, double wanted,
                          uint64_t planned_interval, struct gg_error *error)
 {
@@ -54,6 +68,9 @@ int gg_focus_error_begin(struct gg_focus_error *focus, const char *function, dou
 		                    function);
 	focus->function = function;
 	gg_error_control_init(&focus->control, &options);
+	if (!remember(focus,
+	              planned_interval != 0 ? planned_interval : GG_FOCUS_ERROR_FIRST_INTERVAL))
+		return gg_error_memory(error, "record: --focus");
 	return gg_live_names_new(&focus->names, error);
 }
 
@@ -63,6 +80,7 @@ void gg_focus_error_done(struct gg_focus_error *focus)
 		return;
 	regfree(&focus->expression);
 	gg_live_names_free(focus->names);
+	gg_array_done(&focus->intervals);
 	focus->function = NULL;
 }
 
@@ -186,15 +204,43 @@ static double effective_variance(const struct gg_focus_error *focus, const struc
 	return fmax(look->variance, fmin(variance, 2 * look->variance));
 }
 
-static void set_intervals(const struct gg_process_set *set, uint64_t interval)
+/*
+ * True if a user, the environment or the program itself has chosen the settings.  A forked child
+ * begins with an interval that its parent had.
+ */
+static bool is_of_others(const struct gg_focus_error *focus, const struct gg_target *target,
+                         const struct gg_region_control *control)
+{
+	if (control->overhead_ppm != 0 || control->error_ppm != 0)
+		return true;
+	if (target->focus_interval != 0)
+		return control->interval_bytes != target->focus_interval;
+	return !has_set(focus, control->interval_bytes);
+}
+
+static void set_interval(struct gg_focus_error *focus, struct gg_target *target, uint64_t interval)
 {
 	const struct gg_region_change change = { .interval_bytes = interval };
+	struct gg_region_control now;
 	struct gg_error error = { 0 };
 
+	/* target->control stays as it is, so that gg_target_watch_control() sees each change. */
+	if (target->reader.fd < 0 || !gg_region_control_read(target->reader.fd, &now))
+		return;
+	if (is_of_others(focus, target, &now))
+		focus->has_left_alone = true;
+	else if (now.interval_bytes != interval &&
+	         gg_region_control_write(target->reader.fd, &change, &error) == 0)
+		target->focus_interval = interval;
+}
+
+static void set_intervals(struct gg_focus_error *focus, const struct gg_process_set *set,
+                          uint64_t interval)
+{
+	if (!remember(focus, interval))
+		return;
 	for (const struct gg_member *member = set->first; member != NULL; member = member->next)
-		if (member->target->reader.fd >= 0 &&
-		    member->target->control.interval_bytes != interval)
-			(void)!gg_region_control_write(member->target->reader.fd, &change, &error);
+		set_interval(focus, member->target, interval);
 }
 
 static void look_at(struct gg_focus_error *focus, struct gg_process_set *set)
@@ -212,9 +258,10 @@ static void look_at(struct gg_focus_error *focus, struct gg_process_set *set)
 		/* The function's part of what was allocated, if it lives as long as the rest. */
 		part = look.all_bytes > 0 ? look.bytes / look.all_bytes : 0;
 		if (look.bytes > 0)
-			set_intervals(set, gg_error_control_step(&focus->control, look.bytes,
-			                                         effective_variance(focus, &look),
-			                                         look.allocated_bytes * part));
+			set_intervals(focus, set,
+			              gg_error_control_step(&focus->control, look.bytes,
+			                                    effective_variance(focus, &look),
+			                                    look.allocated_bytes * part));
 	}
 	gg_map_done(&look.shared);
 	gg_array_done(&look.is_match);
@@ -247,6 +294,9 @@ void gg_focus_error_note(const struct gg_focus_error *focus, struct gg_profile_w
 	put_counter(writer, GG_PROFILE_COUNTER_FOCUS_ASKED, wanted);
 	if (isfinite(focus->reached))
 		put_counter(writer, GG_PROFILE_COUNTER_FOCUS_REACHED, focus->reached);
+	if (focus->has_left_alone)
+		gg_profile_writer_note(writer, "Error: a process kept the interval, overhead or "
+		                               "error that others had set for it.");
 	if (isfinite(focus->reached))
 		gg_profile_writer_note(writer,
 		                       "Error: live bytes of function=%.80s were to be known to "

@@ -11,6 +11,8 @@
  *
  * Unseen     While no sample has the function, the interval stays at that of a plan, or at
  *            GG_FOCUS_ERROR_FIRST_INTERVAL: nobody knows how little of it there is.
+ * Others     A process whose settings a user, its environment or the program itself has chosen
+ *            keeps them, and a note reports it.
  * Cost       PAUSE_NS apart, and at most a fiftieth of the time: a copy of each region, and a walk
  *            over the stacks of its live samples.
  * Threads    one owner.  It forks workers for symbols.
@@ -19,6 +21,7 @@
 
 #include <regex.h>
 
+#include "base/array.h"
 #include "record/process/process_set.h"
 #include "stats/sampling/error_control.h"
 
@@ -32,7 +35,9 @@ struct gg_focus_error {
 	regex_t expression;
 	struct gg_live_names *names;
 	struct gg_error_control control;
-	uint64_t next_ns; /* CLOCK_MONOTONIC */
+	GG_ARRAY(uint64_t) intervals; /* all that this module has set, and the first one */
+	bool has_left_alone;          /* a process with settings of others */
+	uint64_t next_ns;             /* CLOCK_MONOTONIC */
 	/* As the last look found them. */
 	double bytes, reached; /* live bytes of the function; their error, NAN without a sample */
 	int64_t looked_ns;     /* session time; 0: there was no look */

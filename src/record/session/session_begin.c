@@ -168,6 +168,24 @@ static void warn_of_scheme(const struct gg_session *s)
 	        s->record.interval_bytes);
 }
 
+/* Each of these variables chooses an interval, as the error of the function does. */
+static int check_focus_alone(const struct gg_session *s)
+{
+	static const char *const names[] = { "GEIGER_OVERHEAD", "GEIGER_ERROR" };
+
+	for (size_t i = 0; i < GG_COUNT(names); i++) {
+		const char *value = getenv(names[i]);
+
+		if (value != NULL && *value != '\0')
+			return gg_error_set(s->error, -EINVAL, "record: --focus",
+			                    "Unset the variable.",
+			                    "%s is set, and cannot be held together with a "
+			                    "function's error",
+			                    names[i]);
+	}
+	return 0;
+}
+
 /* Forks the command, or only computes the settings for a process that runs already. */
 static int begin_command(struct gg_session *s)
 {
@@ -200,6 +218,8 @@ static int begin_command(struct gg_session *s)
 		(void)!gg_percent_parse(overhead, &s->costs.default_share_ppm);
 	s->costs.least_share_ppm = s->costs.default_share_ppm;
 
+	if (status == 0 && options->focus_function != NULL && options->pid == 0)
+		status = check_focus_alone(s);
 	if (status == 0 && options->focus_function != NULL) {
 		status = gg_focus_error_begin(&s->focus, options->focus_function,
 		                              options->focus_error, options->sampling_interval,
