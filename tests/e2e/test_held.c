@@ -321,6 +321,51 @@ TEST(control_asks_for_an_error_and_tells_what_is_reached)
 	recording_end(&r);
 }
 
+/* Runs the program without geiger until finish(). */
+static pid_t start_alone(const struct recording *r)
+{
+	pid_t pid = fork();
+
+	if (pid != 0)
+		return pid;
+	if (open("/dev/null", O_WRONLY) >= 0)
+		dup2(open("/dev/null", O_WRONLY), STDOUT_FILENO);
+	execl(program(), program(), "20000", "1", until(r), (char *)NULL);
+	_exit(127);
+}
+
+TEST(an_attached_program_has_an_overhead)
+{
+	struct recording r;
+	double changes = -1;
+	char who[16];
+	pid_t pid;
+
+#ifndef __x86_64__
+	SKIP("attach is for x86-64");
+#endif
+	if (!CHECK(recording_begin(&r)))
+		return;
+	pid = start_alone(&r);
+	snprintf(who, sizeof(who), "%d", (int)pid);
+	CHECK(recording_geiger(&r, (const char *const[]){ "attach", "--overhead", "5%", who, NULL },
+	                       60));
+	CHECK_EQ_I64(r.child.exit_status, 0);
+	for (int i = 0; i < 1000 && !(changes > 0); i++) {
+		CHECK(recording_geiger(
+			&r, (const char *const[]){ "control", who, "status", "--json", NULL }, 60));
+		changes = member(&r, "\"overhead\":", "interval_changes");
+		usleep(10000);
+	}
+	CHECK(changes > 0);
+	CHECK_EQ_DOUBLE(member(&r, "\"overhead\":", "asked"), 0.05);
+	CHECK(member(&r, "\"overhead\":", "samples") > 0);
+	CHECK(member(&r, "\"overhead\":", "hooks") > 0);
+	CHECK(recording_geiger(&r, (const char *const[]){ "detach", who, NULL }, 60));
+	finish(&r, pid);
+	recording_end(&r);
+}
+
 static void is_refused(struct recording *r, const char *const words[], int exit_status,
                        const char *why)
 {
