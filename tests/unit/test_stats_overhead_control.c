@@ -203,6 +203,21 @@ TEST(hooks_that_cost_more_than_the_share_leave_a_tenth_of_it_to_samples)
 	CHECK(fabs(s.control.hooks_share / 0.02 - 1) < 0.26);
 }
 
+TEST(calmer_times_pay_for_hooks_that_cost_more_than_the_share)
+{
+	struct simulation s;
+	double hooks = 1e7 * HOOK_NS / 1e9, share = hooks * 0.7;
+
+	begin(&s, share);
+	for (int i = 0; i < 4; i++) {
+		CHECK(run(&s, 1e7, 300, 2) > 1.3 * share);
+		run(&s, 1e6, 300, 6);
+	}
+	/* A quarter of the time has 1.53 of the share.  1.13 if nothing paid for it. */
+	CHECK(s.cost_ns / s.program_ns < 1.07 * share);
+	CHECK(s.cost_ns / s.program_ns > 0.9 * share);
+}
+
 TEST(samples_pay_for_what_is_charged)
 {
 	struct simulation s;

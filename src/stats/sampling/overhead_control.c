@@ -112,6 +112,7 @@ static void account(struct gg_overhead_control *c, const struct gg_overhead_wind
                     double program_ns)
 {
 	double credit_ns = c->options.share * DEBT_NS;
+	double above_ns = (c->hooks_share + left_share(c) - c->options.share) * program_ns;
 
 	c->program_ns += program_ns;
 	c->sampling_ns += w->sampling_ns;
@@ -119,6 +120,9 @@ static void account(struct gg_overhead_control *c, const struct gg_overhead_wind
 	c->charged_ns += w->charged_ns;
 	c->debt_ns += w->sampling_ns + w->charged_ns - left_share(c) * program_ns;
 	c->debt_ns = at_least(c->debt_ns, -credit_ns);
+	/* Hooks that leave no room are a debt of at most this, which calmer times pay back. */
+	if (above_ns > 0 && c->debt_ns < credit_ns)
+		c->debt_ns = at_most(c->debt_ns + above_ns, credit_ns);
 }
 
 uint64_t gg_overhead_control_step(struct gg_overhead_control *c, const struct gg_overhead_window *w)

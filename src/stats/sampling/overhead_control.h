@@ -34,6 +34,8 @@
  *            program has run long enough.
  * Floor      If the hooks alone cost nearly the share or more, samples still get LEAST_PART of it:
  *            a profile without samples helps nobody.  The overhead is then larger than the share.
+ *            The excess is a debt, up to the share of DEBT_NS, so a program that calms down pays
+ *            for its last second.
  * Bias       The interval depends on past samples alone.  A sample point keeps the interval that it
  *            was drawn with, so every estimate stays unbiased (docs/ESTIMATION.md).
  * Threads    none of its own; one caller at a time.
