@@ -72,6 +72,27 @@ TEST(an_error_is_held_and_reported)
 	recording_end(&r);
 }
 
+TEST(the_allocator_that_samples_by_itself_holds_an_error)
+{
+	struct recording r;
+
+	if (!CHECK(recording_begin(&r)))
+		return;
+	CHECK(recording_run(&r,
+	                    (const char *const[]){ "--malloc", "--error", "10%", "--", program(),
+	                                           "40000", "30", NULL },
+	                    120));
+	if (strstr(gg_buf_text(&r.child.err), "libgeiger-malloc") != NULL) {
+		recording_end(&r);
+		SKIP("libgeiger-malloc is not built");
+	}
+	CHECK_EQ_I64(r.child.exit_status, 0);
+	CHECK(report_json(&r));
+	CHECK(member(&r, "\"held\":", "reached") > 0.04);
+	CHECK(member(&r, "\"held\":", "reached") <= 0.1);
+	recording_end(&r);
+}
+
 TEST(a_former_profile_saves_samples)
 {
 	struct recording r;

@@ -90,9 +90,9 @@ TEST(programs_that_run_pay_in_proportion_to_their_time)
 	after_ns = charge(&s);
 	CHECK(fabs((double)told(&s, 0).charged_ns - 3 * (double)told(&s, 1).charged_ns) < 4);
 	CHECK_EQ_I64(told(&s, 2).charged_ns, 0);
-	/* The time of the recorder, and 15 ms for its end. */
-	CHECK(charged(&s) >= before_ns + 15e6 - 4);
-	CHECK(charged(&s) <= after_ns + 15e6);
+	/* The time of the recorder, and 10 ms for its end. */
+	CHECK(charged(&s) >= before_ns + 10e6 - 4);
+	CHECK(charged(&s) <= after_ns + 10e6);
 	end(&s);
 }
 
@@ -106,8 +106,8 @@ TEST(what_agents_count_for_samples_is_not_charged_again)
 	before_ns = (double)gg_clock_process_ns();
 	set_counter(&s, 0, GG_COUNT_RECORDER_NS, 400000000);
 	after_ns = charge(&s);
-	CHECK(charged(&s) >= before_ns + 15e6 - 400e6 - 4);
-	CHECK(charged(&s) <= after_ns + 15e6 - 400e6);
+	CHECK(charged(&s) >= before_ns + 10e6 - 400e6 - 4);
+	CHECK(charged(&s) <= after_ns + 10e6 - 400e6);
 	/* Nothing new was counted, and another second has passed. */
 	before_ns = charged(&s);
 	set_counter(&s, 0, GG_COUNT_PROGRAM_NS, 2000000000);
@@ -127,7 +127,7 @@ TEST(nobody_runs_so_the_charge_waits)
 	CHECK_EQ_DOUBLE(charged(&s), 0);
 	set_counter(&s, 2, GG_COUNT_PROGRAM_NS, 1000000);
 	charge(&s);
-	CHECK((double)told(&s, 2).charged_ns >= before_ns * 0.5 + 15e6 - 4);
+	CHECK((double)told(&s, 2).charged_ns >= before_ns * 0.5 + 10e6 - 4);
 	end(&s);
 }
 
