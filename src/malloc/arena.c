@@ -3,29 +3,28 @@
 #include "malloc/arena.h"
 
 #include <errno.h>
-#include <sys/sysinfo.h>
 
 #include "base/assert.h"
 #include "base/compiler.h"
 #include "malloc/kernel_memory.h"
+#include "malloc/memory_limit.h"
+#include "malloc/purge.h"
+#include "malloc/reservation.h"
 
 enum {
 	EXACT_BINS = 32, /* runs of 1 to 32 slices have a bin each; each doubling above has four */
 	BIN_COUNT = EXACT_BINS + 4 * 27,
 	BIN_WORDS = (BIN_COUNT + 63) / 64,
-	OPEN_SLICES = 4096,  /* 64 MiB */
-	SLOT_SLICES = 64,    /* opened for sampled slots at once: 1 MiB */
-	SLOT_SHARE = 16,     /* one slice in so many is for sampled slots */
-	DIRTY_SLICES = 1024, /* 16 MiB */
-	DIRTY_SHARE = 8,
-	OS_PAGE_BYTES = 4096,
+	SLOT_SLICES = 64,       /* opened for sampled slots at once: 1 MiB */
+	SLOT_SHARE = 16,        /* one slice in so many is for sampled slots */
+	KEPT_SLICES_MAX = 2048, /* 32 MiB: a run of this size may stay beside the allowance */
+	HUGE_PAGE_SLICES = 128, /* 2 MiB */
+	AGED_LOOKS = 4,         /* in each delay of purges, for runs that are old enough */
+	SLABS_OF_PAGE = GG_MALLOC_OS_PAGE_BYTES / sizeof(struct gg_malloc_slab),
+	ENTRIES_OF_PAGE = GG_MALLOC_OS_PAGE_BYTES / sizeof(struct gg_malloc_slab *),
+	REFUSALS_MOST = 8,    /* after so many, all memory may be locked */
+	REFUSED_GIVES = 1024, /* until the next try */
 };
-#define RESERVATION_BYTES_MIN ((size_t)64 << 20)
-#define RESERVATION_BYTES     ((size_t)64 << 30)
-#define RESERVATION_BYTES_MAX ((size_t)8 << 40)
-#define RESERVATION_ALIGNMENT ((size_t)2 << 20)
-
-_Static_assert(sizeof(struct gg_malloc_slab) == 128, "two cache lines");
 
 struct bins {
 	struct gg_malloc_slab *first[BIN_COUNT];
@@ -37,11 +36,14 @@ struct gg_malloc_map gg_malloc_map;
 struct gg_malloc_lock gg_malloc_arena_lock = { .part = GG_MALLOC_PART_ARENA };
 
 static struct bins dirty, clean;
-static size_t slice_max;               /* slices of the reservation; 0: none yet */
+static struct gg_malloc_reservation reservation; /* no slices: none yet */
 static size_t slots_end, slots_opened; /* slices for sampled slots: used and opened so far */
 static size_t slots_max;               /* the first slice that is not for sampled slots */
 static bool is_unavailable;            /* no reservation was possible */
 static struct gg_malloc_slab *waiting; /* given by handlers that interrupted the lock's holder */
+static bool never_empties;             /* the kernel keeps what it is given: no use to try */
+static uint32_t next_look_ms;          /* for runs that are old enough */
+static uint32_t refused_gives;         /* until runs over the allowance are tried again; 0: now */
 
 static unsigned bin_of(size_t slice_count)
 {
@@ -115,28 +117,58 @@ static struct gg_malloc_slab *neighbor(size_t slice)
 	return gg_load_relaxed(&gg_malloc_map.entries[slice]);
 }
 
-/* Frees a run, and joins it with its free neighbors of the same kind. */
-static void insert(size_t first, size_t slice_count, bool is_zero)
+/* Takes a free run of the same kind out of its bin, to join it; freed_ms is that of the larger. */
+static size_t join(struct gg_malloc_slab *near, size_t slice_count, uint32_t *freed_ms)
+{
+	bin_remove(near);
+	if (near->slice_count > slice_count)
+		*freed_ms = near->freed_ms;
+	return near->slice_count;
+}
+
+/* The free run of that kind before a row of slices; NULL: something else is there. */
+static struct gg_malloc_slab *free_before(size_t first, bool is_zero)
 {
 	struct gg_malloc_slab *near = first > slots_max ? neighbor(first - 1) : NULL;
-	struct gg_malloc_slab *run;
 
-	if (near != NULL && gg_malloc_slab_owner(near) == GG_MALLOC_OWNER_FREE &&
-	    near->is_zero == is_zero) {
-		bin_remove(near);
-		first -= near->slice_count;
-		slice_count += near->slice_count;
+	return near != NULL && gg_malloc_slab_owner(near) == GG_MALLOC_OWNER_FREE &&
+	                       near->is_zero == is_zero
+	               ? near
+	               : NULL;
+}
+
+/* The free run of that kind behind a row of slices that ends there. */
+static struct gg_malloc_slab *free_behind(size_t end, bool is_zero)
+{
+	struct gg_malloc_slab *near = end < gg_malloc_map.limit ? neighbor(end) : NULL;
+
+	return near != NULL && gg_malloc_slab_owner(near) == GG_MALLOC_OWNER_FREE &&
+	                       near->is_zero == is_zero
+	               ? near
+	               : NULL;
+}
+
+/* Frees a run, and joins it with its free neighbors of the same kind. */
+static struct gg_malloc_slab *insert(size_t first, size_t slice_count, bool is_zero,
+                                     uint32_t freed_ms)
+{
+	struct gg_malloc_slab *near = free_before(first, is_zero), *run;
+	size_t count;
+
+	if (near != NULL) {
+		count = join(near, slice_count, &freed_ms);
+		first -= count;
+		slice_count += count;
 	}
-	near = first + slice_count < gg_malloc_map.limit ? neighbor(first + slice_count) : NULL;
-	if (near != NULL && gg_malloc_slab_owner(near) == GG_MALLOC_OWNER_FREE &&
-	    near->is_zero == is_zero) {
-		bin_remove(near);
-		slice_count += near->slice_count;
-	}
+	near = free_behind(first + slice_count, is_zero);
+	if (near != NULL)
+		slice_count += join(near, slice_count, &freed_ms);
 	run = at(first);
 	run->slice_count = (uint32_t)slice_count;
 	run->is_zero = is_zero;
+	run->freed_ms = freed_ms;
 	bin_insert(run);
+	return run;
 }
 
 /* Finds so many aligned slices in `run`.  Returns the first one, or 0 if there is no room. */
@@ -179,6 +211,7 @@ static struct gg_malloc_slab *carve(struct gg_malloc_slab *run, size_t first, si
 {
 	size_t run_first = gg_malloc_slab_slice(run), run_end = run_first + run->slice_count;
 	bool is_zero = run->is_zero;
+	uint32_t freed_ms = run->freed_ms;
 	struct gg_malloc_slab *taken = at(first);
 
 	gg_assert(run_first <= first && first + slice_count <= run_end);
@@ -190,108 +223,171 @@ static struct gg_malloc_slab *carve(struct gg_malloc_slab *run, size_t first, si
 	gg_store_relaxed(&taken->owner, (uintptr_t)GG_MALLOC_OWNER_RUN);
 	set_ends(taken);
 	if (first > run_first)
-		insert(run_first, first - run_first, is_zero);
+		insert(run_first, first - run_first, is_zero, freed_ms);
 	if (first + slice_count < run_end)
-		insert(first + slice_count, run_end - first - slice_count, is_zero);
+		insert(first + slice_count, run_end - first - slice_count, is_zero, freed_ms);
 	return taken;
 }
 
-static void *align(void *p, size_t bytes)
+/*
+ * Some emulators keep the contents of memory that was given back.  Tests that with a slice that was
+ * just opened.
+ */
+static GG_COLD bool keeps_contents(char *slice)
 {
-	return (void *)(((uintptr_t)p + bytes - 1) & ~(uintptr_t)(bytes - 1)); /* NOLINT */
-}
+	volatile char *byte = slice;
 
-static bool make_writable(void *start, void *end)
-{
-	char *first = (char *)((uintptr_t)start & ~(uintptr_t)(OS_PAGE_BYTES - 1)); /* NOLINT */
-
-	return gg_malloc_make_writable(first, (size_t)((char *)end - first));
+	*byte = 1;
+	if (!gg_malloc_empty_memory(slice, GG_MALLOC_SLICE_BYTES) || *byte != 0) {
+		*byte = 0;
+		return true;
+	}
+	return false;
 }
 
 /* Reserves address space; the lock is held. */
-static GG_COLD bool reserve(void)
+static GG_COLD bool start(void)
 {
-	size_t bytes = RESERVATION_BYTES, memory;
-	size_t slices, slab_bytes, entry_bytes;
-	struct sysinfo machine;
-	char *p;
-
-	/* Not sysconf(), which opens files in some versions of libc. */
-	memory = sysinfo(&machine) == 0 ? (size_t)machine.totalram * machine.mem_unit : 0;
-	while (bytes < 4 * memory && bytes < RESERVATION_BYTES_MAX)
-		bytes *= 2;
-	for (;; bytes /= 2) {
-		slices = bytes >> GG_MALLOC_SLICE_SHIFT;
-		slab_bytes = slices * sizeof(struct gg_malloc_slab);
-		entry_bytes = slices * sizeof(struct gg_malloc_slab *);
-		p = gg_malloc_map_memory(slab_bytes + entry_bytes + bytes + RESERVATION_ALIGNMENT,
-		                         PROT_NONE, MAP_NORESERVE);
-		if (p != NULL)
-			break;
-		if (bytes <= RESERVATION_BYTES_MIN)
-			return false;
-	}
-	gg_malloc_map.slabs = (struct gg_malloc_slab *)p;
-	gg_malloc_map.entries = (struct gg_malloc_slab **)(p + slab_bytes);
-	gg_malloc_map.base = (uintptr_t)align(p + slab_bytes + entry_bytes, RESERVATION_ALIGNMENT);
-	if (!make_writable(gg_malloc_map.entries, gg_malloc_map.entries + slices)) {
-		gg_malloc_unmap_memory(p, slab_bytes + entry_bytes + bytes + RESERVATION_ALIGNMENT);
+	if (is_unavailable || !gg_malloc_reserve(&reservation)) {
+		is_unavailable = true;
 		return false;
 	}
-	slots_max = slices / SLOT_SHARE;
-	slice_max = slices;
+	slots_max = reservation.slice_max / SLOT_SHARE;
+	gg_malloc_purge_limit_bytes = gg_malloc_memory_limit_read(NULL, NULL);
 	return true;
-}
-
-static bool open_slices(size_t first, size_t count)
-{
-	char *base = (char *)gg_malloc_map.base; /* NOLINT */
-
-	return make_writable(at(first), at(first + count)) &&
-	       make_writable(base + (first << GG_MALLOC_SLICE_SHIFT),
-	                     base + ((first + count) << GG_MALLOC_SLICE_SHIFT));
 }
 
 /* Opens more slices; the lock is held. */
 static GG_COLD bool grow(size_t slice_count)
 {
-	size_t first, count = slice_count > OPEN_SLICES ? slice_count : OPEN_SLICES;
+	size_t first, count, most;
 
-	if (slice_max == 0 && (is_unavailable || !reserve())) {
-		is_unavailable = true;
+	if (reservation.slice_max == 0 && !start())
 		return false;
-	}
 	first = gg_malloc_map.limit != 0 ? gg_malloc_map.limit : slots_max;
-	if (count > slice_max - first)
-		count = slice_max - first;
-	if (count < slice_count || !open_slices(first, count))
+	most = reservation.slice_max - first;
+	if (slice_count > most)
 		return false;
+	count = slice_count > reservation.open_count ? slice_count : reservation.open_count;
+	if (count > most)
+		count = most;
+	/* With little memory left, what is needed may be had. */
+	while (!gg_malloc_open_slices(&reservation, first, count)) {
+		if (count == slice_count)
+			return false;
+		count = count / 2 > slice_count ? count / 2 : slice_count;
+	}
+	if (gg_malloc_map.limit == 0)
+		never_empties = keeps_contents(gg_malloc_slab_start(at(first)));
 	/* Relaxed: see gg_malloc_has_slice(). */
 	gg_store_relaxed(&gg_malloc_map.limit, first + count);
-	insert(first, count, true);
+	insert(first, count, true, 0);
 	return true;
 }
 
-/* Gives all free runs back to the kernel; the lock is held. */
-static bool purge(void)
+/* Gives whole pages between two addresses back; a failure does no harm. */
+static void empty_pages(void *start, void *end)
 {
-	bool any = dirty.slice_count != 0;
+	char *first = (char *)(((uintptr_t)start + GG_MALLOC_OS_PAGE_BYTES - 1) &
+	                       ~(uintptr_t)(GG_MALLOC_OS_PAGE_BYTES - 1));
+	char *last = (char *)((uintptr_t)end & ~(uintptr_t)(GG_MALLOC_OS_PAGE_BYTES - 1));
 
+	if (first < last)
+		gg_malloc_empty_memory(first, (size_t)(last - first));
+}
+
+/*
+ * Empties the tables of [first, end), which became part of a clean run.  Only the slab and the two
+ * ends of a free run are in use.
+ */
+static void empty_tables(const struct gg_malloc_slab *run, size_t first, size_t end)
+{
+	size_t run_first = gg_malloc_slab_slice(run), run_end = run_first + run->slice_count;
+
+	/* With the rest of the first and the last page, if that is in the run as well. */
+	first = first > run_first + SLABS_OF_PAGE ? first - SLABS_OF_PAGE : run_first + 1;
+	end = end + SLABS_OF_PAGE < run_end ? end + SLABS_OF_PAGE : run_end;
+	empty_pages(at(first), at(end));
+	first = first > run_first + ENTRIES_OF_PAGE ? first - ENTRIES_OF_PAGE : run_first + 1;
+	end = end + ENTRIES_OF_PAGE < run_end - 1 ? end + ENTRIES_OF_PAGE : run_end - 1;
+	if (first < end)
+		empty_pages(&gg_malloc_map.entries[first], &gg_malloc_map.entries[end]);
+}
+
+/*
+ * Gives a dirty run back to the kernel; the lock is held.  Clean neighbors are emptied again as far
+ * as the huge pages reach into which the run reaches.
+ */
+static bool purge_run(struct gg_malloc_slab *run)
+{
+	size_t first = gg_malloc_slab_slice(run), end = first + run->slice_count;
+	size_t wide_first = first & ~(size_t)(HUGE_PAGE_SLICES - 1);
+	size_t wide_end = (end + HUGE_PAGE_SLICES - 1) & ~(size_t)(HUGE_PAGE_SLICES - 1);
+	const struct gg_malloc_slab *before = free_before(first, true);
+	const struct gg_malloc_slab *behind = free_behind(end, true);
+
+	if (before == NULL || gg_malloc_slab_slice(before) > wide_first)
+		wide_first = before == NULL ? first : gg_malloc_slab_slice(before);
+	if (behind == NULL || end + behind->slice_count < wide_end)
+		wide_end = behind == NULL ? end : end + behind->slice_count;
+	if (never_empties ||
+	    !gg_malloc_empty_memory(gg_malloc_slab_start(at(wide_first)),
+	                            (wide_end - wide_first) << GG_MALLOC_SLICE_SHIFT))
+		return false;
+	bin_remove(run);
+	empty_tables(insert(first, end - first, true, 0), first, end);
+	return true;
+}
+
+/*
+ * Gives free runs back to the kernel, except `kept`; the lock is held.  Returns how many slices
+ * went back.
+ */
+static size_t purge(const struct gg_malloc_slab *kept)
+{
+	size_t before = dirty.slice_count;
+	unsigned refusals = 0;
+
+	for (unsigned bin = 0; bin < BIN_COUNT; bin++) {
+		struct gg_malloc_slab *run, *next;
+
+		for (run = dirty.first[bin]; run != NULL && refusals < REFUSALS_MOST; run = next) {
+			next = run->next;
+			if (run != kept)
+				refusals += !purge_run(run);
+		}
+	}
+	return before - dirty.slice_count;
+}
+
+/* Gives those back that were freed by then; the lock is held. */
+static void purge_aged(uint32_t now_ms, uint32_t delay_ms)
+{
+	unsigned refusals = 0;
+
+	for (unsigned bin = 0; bin < BIN_COUNT; bin++) {
+		struct gg_malloc_slab *run, *next;
+
+		for (run = dirty.first[bin]; run != NULL && refusals < REFUSALS_MOST; run = next) {
+			next = run->next;
+			/* Signed: some runs are stamped with the next look. */
+			if ((int32_t)(now_ms - run->freed_ms) >= (int32_t)delay_ms)
+				refusals += !purge_run(run);
+		}
+	}
+}
+
+/* When the kernel takes nothing back, clean and dirty runs are joined at the price of zeros. */
+static void make_all_dirty(void)
+{
 	for (unsigned bin = 0; bin < BIN_COUNT; bin++) {
 		struct gg_malloc_slab *run;
 
-		while ((run = dirty.first[bin]) != NULL) {
-			size_t first = gg_malloc_slab_slice(run), count = run->slice_count;
-			bool is_gone = gg_malloc_empty_memory(gg_malloc_slab_start(run),
-			                                      count << GG_MALLOC_SLICE_SHIFT);
-
-			if (!is_gone)
-				return any;
+		while ((run = clean.first[bin]) != NULL) {
 			bin_remove(run);
-			insert(first, count, true);
+			insert(gg_malloc_slab_slice(run), run->slice_count, false, 0);
 		}
 	}
-	return any;
 }
 
 /* Gives what handlers could not give; the lock is held. */
@@ -304,7 +400,7 @@ static void give_waiting(void)
 	/* Acquire: pairs with the push in gg_malloc_arena_give(). */
 	for (slab = gg_exchange_acq_rel(&waiting, NULL); slab != NULL; slab = next) {
 		next = slab->next;
-		insert(gg_malloc_slab_slice(slab), slab->slice_count, false);
+		insert(gg_malloc_slab_slice(slab), slab->slice_count, false, next_look_ms);
 	}
 }
 
@@ -318,6 +414,7 @@ struct gg_malloc_slab *gg_malloc_arena_take(size_t slice_count, size_t alignment
 	int saved_errno = errno;
 	struct gg_malloc_slab *run, *taken = NULL;
 	size_t first, extra = alignment_bytes >> GG_MALLOC_SLICE_SHIFT;
+	bool is_last_try = false;
 
 	if (slice_count > UINT32_MAX / 2 || extra > UINT32_MAX / 2 ||
 	    gg_malloc_lock_is_mine(&gg_malloc_arena_lock))
@@ -333,10 +430,14 @@ struct gg_malloc_slab *gg_malloc_arena_take(size_t slice_count, size_t alignment
 			break;
 		}
 		/* Joined, the clean and dirty runs may be long enough. */
-		if (dirty.slice_count >= slice_count && purge())
+		if (dirty.slice_count >= slice_count && purge(NULL) != 0)
 			continue;
-		if (!grow(slice_count + extra))
+		if (grow(slice_count + extra))
+			continue;
+		if (is_last_try || dirty.slice_count == 0)
 			break;
+		is_last_try = true;
+		make_all_dirty();
 	}
 	gg_malloc_lock_give(&gg_malloc_arena_lock);
 	errno = saved_errno;
@@ -354,9 +455,9 @@ struct gg_malloc_slab *gg_malloc_arena_take_for_slots(size_t slice_count)
 		return NULL;
 	gg_malloc_lock_take(&gg_malloc_arena_lock);
 	end = slots_end + slice_count;
-	if (slice_max != 0 && end <= slots_max) {
+	if (reservation.slice_max != 0 && end <= slots_max) {
 		if (end > slots_opened && slots_opened + SLOT_SLICES <= slots_max &&
-		    open_slices(slots_opened, SLOT_SLICES))
+		    gg_malloc_open_slices(&reservation, slots_opened, SLOT_SLICES))
 			slots_opened += SLOT_SLICES;
 		if (end <= slots_opened) {
 			slab = at(slots_end);
@@ -385,6 +486,8 @@ void gg_malloc_arena_set_entries(struct gg_malloc_slab *slab)
 void gg_malloc_arena_give(struct gg_malloc_slab *slab)
 {
 	int saved_errno = errno;
+	const struct gg_malloc_slab *run;
+	uint32_t now_ms;
 
 	gg_store_relaxed(&slab->owner, (uintptr_t)GG_MALLOC_OWNER_NONE);
 	if (gg_unlikely(gg_malloc_lock_is_mine(&gg_malloc_arena_lock))) {
@@ -394,11 +497,17 @@ void gg_malloc_arena_give(struct gg_malloc_slab *slab)
 			;
 		return;
 	}
+	now_ms = gg_malloc_purge_clock_ms();
 	gg_malloc_lock_take(&gg_malloc_arena_lock);
 	give_waiting();
-	insert(gg_malloc_slab_slice(slab), slab->slice_count, false);
-	if (dirty.slice_count > DIRTY_SLICES + slices_in_use() / DIRTY_SHARE)
-		purge();
+	run = insert(gg_malloc_slab_slice(slab), slab->slice_count, false, now_ms);
+	/* The rest of the allowance is for slabs. */
+	if (run->slice_count > KEPT_SLICES_MAX || gg_malloc_purge_limit_bytes != SIZE_MAX)
+		run = NULL;
+	if (dirty.slice_count - (run != NULL ? run->slice_count : 0) >
+	            gg_malloc_purge_allowance(slices_in_use()) &&
+	    (refused_gives == 0 || --refused_gives == 0) && purge(run) == 0)
+		refused_gives = REFUSED_GIVES;
 	gg_malloc_lock_give(&gg_malloc_arena_lock);
 	errno = saved_errno;
 }
@@ -415,7 +524,7 @@ bool gg_malloc_arena_resize(struct gg_malloc_slab *slab, size_t slice_count)
 	if (slice_count < count) {
 		slab->slice_count = (uint32_t)slice_count;
 		set_ends(slab);
-		insert(first + slice_count, count - slice_count, false);
+		insert(first + slice_count, count - slice_count, false, next_look_ms);
 	} else if (slice_count > count) {
 		more = slice_count - count;
 		near = first + count < gg_malloc_map.limit ? neighbor(first + count) : NULL;
@@ -443,10 +552,34 @@ bool gg_malloc_arena_purge(void)
 		return false;
 	gg_malloc_lock_take(&gg_malloc_arena_lock);
 	give_waiting();
-	any = purge();
+	any = purge(NULL) != 0;
 	gg_malloc_lock_give(&gg_malloc_arena_lock);
 	errno = saved_errno;
 	return any;
+}
+
+void gg_malloc_arena_set_delay(uint32_t delay_ms)
+{
+	gg_store_relaxed(&gg_malloc_purge_delay_ms, delay_ms);
+	gg_store_relaxed(&next_look_ms, gg_malloc_purge_clock_ms());
+}
+
+void gg_malloc_arena_purge_aged(uint32_t now_ms)
+{
+	uint32_t delay_ms = gg_load_relaxed(&gg_malloc_purge_delay_ms);
+	int saved_errno = errno;
+
+	/* Relaxed: a thread that is late looks at its next visit. */
+	if (gg_load_relaxed(&dirty.slice_count) == 0 ||
+	    (int32_t)(now_ms - gg_load_relaxed(&next_look_ms)) < 0 ||
+	    gg_malloc_lock_is_mine(&gg_malloc_arena_lock))
+		return;
+	gg_malloc_lock_take(&gg_malloc_arena_lock);
+	give_waiting();
+	gg_store_relaxed(&next_look_ms, now_ms + delay_ms / AGED_LOOKS);
+	purge_aged(now_ms, delay_ms);
+	gg_malloc_lock_give(&gg_malloc_arena_lock);
+	errno = saved_errno;
 }
 
 void gg_malloc_arena_read_totals(struct gg_malloc_arena_totals *ret_totals)

@@ -2,14 +2,8 @@
 /*
  * arena - one reservation of address space, and the runs of slices that it is divided into.
  *
- * The reservation has 64 GiB, or four times the machine's memory if that is more, and is halved
- * until the kernel grants it.  It is PROT_NONE, so it costs nothing.  The arena opens it as a
- * growing prefix, and so needs a handful of mappings.
- *
- *   slabs                 entries           sampled slots        runs
- *   one of 128 bytes a    one pointer a     1/16 of the slices   all other slices
- *   slice, opened with    slice
- *   the slices
+ * The arena opens the reservation (reservation.h) as a growing prefix, and so needs a handful of
+ * mappings.  One slice in 16 is for sampled slots, the others are for runs.
  *
  * Runs     Free runs are in bins by length; both ends of a run know its length, so a freed run
  *          joins its free neighbors at once.  Runs that were never touched, or were given back to
@@ -17,8 +11,8 @@
  *          on their zeros.
  * Slots    Slabs of sampled slots have slices of their own, because they exist only with sampling:
  *          the addresses of runs must be the same without them (docs/MALLOC.md).
- * Purge    When free runs with old contents exceed 16 MiB and an eighth of the memory in use, all
- *          of them are given back to the kernel (MADV_DONTNEED; protections never change).
+ * Purge    Free runs with old contents go back to the kernel (purge.h), and are clean then.  A
+ *          kernel that refuses, as for locked memory, is tried again after a while.
  * Threads  any; one lock.
  * Handlers A signal handler whose thread holds the lock gets NULL or false.  The runs
  *          that it gives wait for the next holder (section.h).
@@ -59,6 +53,12 @@ bool gg_malloc_arena_resize(struct gg_malloc_slab *slab, size_t slice_count);
 
 /* Gives all free runs back to the kernel; true: there were some. */
 bool gg_malloc_arena_purge(void);
+
+/* Gives old ones back (purge.h), if some time has passed since the last call. */
+void gg_malloc_arena_purge_aged(uint32_t now_ms);
+
+/* Sets how long free memory waits; GG_MALLOC_PURGE_NEVER: until something else purges it. */
+void gg_malloc_arena_set_delay(uint32_t delay_ms);
 
 struct gg_malloc_arena_totals {
 	size_t opened_bytes, free_bytes, dirty_bytes, slot_bytes;

@@ -14,6 +14,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+enum { GG_MALLOC_OS_PAGE_BYTES = 4096 };
+
 /* Maps private memory that is all 0, with a protection of PROT_...; NULL: no memory. */
 static inline void *gg_malloc_map_memory(size_t bytes, int protection, int flags)
 {
@@ -25,11 +27,16 @@ static inline void *gg_malloc_map_memory(size_t bytes, int protection, int flags
 	return p == -1 ? NULL : (void *)p; /* NOLINT */
 }
 
+/*
+ * A process that has all mappings that it may have cannot unmap a part of one.  Then the memory
+ * goes back, and the addresses do not.
+ */
 static inline void gg_malloc_unmap_memory(void *p, size_t bytes)
 {
 	int saved_errno = errno;
 
-	syscall(SYS_munmap, p, bytes);
+	if (syscall(SYS_munmap, p, bytes) != 0)
+		syscall(SYS_madvise, p, bytes, MADV_DONTNEED);
 	errno = saved_errno;
 }
 
@@ -43,13 +50,38 @@ static inline void *gg_malloc_remap_memory(void *p, size_t bytes, size_t new_byt
 	return moved == -1 ? NULL : (void *)moved; /* NOLINT */
 }
 
-static inline bool gg_malloc_make_writable(void *p, size_t bytes)
+/* Maps memory that can be written at an address where nothing is mapped.  False: it cannot. */
+static inline bool gg_malloc_map_memory_at(void *p, size_t bytes)
 {
 	int saved_errno = errno;
-	long status = syscall(SYS_mprotect, p, bytes, PROT_READ | PROT_WRITE);
+	/* Kernels before 4.17 take the address for a hint. */
+	long at = syscall(SYS_mmap, p, bytes, PROT_READ | PROT_WRITE,
+	                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0L);
+
+	errno = saved_errno;
+	if (at != -1 && (void *)at != p)                   /* NOLINT */
+		gg_malloc_unmap_memory((void *)at, bytes); /* NOLINT */
+	return (void *)at == p;                            /* NOLINT */
+}
+
+/* Only before the memory is in use, so that no mapping is split later. */
+static inline bool gg_malloc_protect(void *p, size_t bytes, int protection)
+{
+	int saved_errno = errno;
+	long status = syscall(SYS_mprotect, p, bytes, protection);
 
 	errno = saved_errno;
 	return status == 0;
+}
+
+static inline bool gg_malloc_make_readable(void *p, size_t bytes)
+{
+	return gg_malloc_protect(p, bytes, PROT_READ);
+}
+
+static inline bool gg_malloc_make_writable(void *p, size_t bytes)
+{
+	return gg_malloc_protect(p, bytes, PROT_READ | PROT_WRITE);
 }
 
 /* Gives the memory back to the kernel; the addresses stay, and read as 0. */

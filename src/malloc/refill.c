@@ -48,6 +48,7 @@ static void put_empty(struct gg_malloc_supply *supply, struct gg_malloc_slab *sl
 	gg_assert(slab->remote == NULL && gg_malloc_slab_used(slab) == 0);
 	if (supply->empty_count == 0) {
 		supply->empty_count = 1;
+		supply->empty_looks = 0;
 		return;
 	}
 	dequeue(supply, slab);
@@ -69,6 +70,8 @@ void gg_malloc_slab_event(struct gg_malloc_heap *heap, struct gg_malloc_slab *sl
 	if (slab->countdown == 0 && slab->state == GG_MALLOC_SLAB_QUEUED)
 		put_empty(supply, slab);
 	gg_malloc_section_end(outer);
+	if (!outer.is_nested)
+		gg_malloc_heap_count_visit(heap);
 }
 
 static void put_back_remote(struct gg_malloc_heap *heap, struct gg_malloc_slab *slab,
@@ -229,6 +232,21 @@ static void take_back(struct gg_malloc_heap *heap, unsigned class)
 	supply->has_gap = false;
 }
 
+/* Takes the blocks back that were handed; an empty slab goes to the arena. */
+static void retire_current(struct gg_malloc_heap *heap, unsigned class)
+{
+	struct gg_malloc_supply *supply = &heap->supplies[class];
+	struct gg_malloc_slab *slab = supply->current;
+
+	if (slab == NULL)
+		return;
+	take_back(heap, class);
+	if (slab->countdown != 0)
+		return;
+	supply->current = NULL;
+	gg_malloc_arena_give(slab);
+}
+
 void gg_malloc_heap_trim(struct gg_malloc_heap *heap)
 {
 	struct gg_malloc_section outer = gg_malloc_section_begin();
@@ -236,15 +254,9 @@ void gg_malloc_heap_trim(struct gg_malloc_heap *heap)
 	gg_malloc_collect_remote(heap);
 	for (unsigned class = 0; class < GG_MALLOC_CLASS_COUNT; class ++) {
 		struct gg_malloc_supply *supply = &heap->supplies[class];
-		struct gg_malloc_slab *slab = supply->current, *next;
+		struct gg_malloc_slab *slab, *next;
 
-		if (slab != NULL) {
-			take_back(heap, class);
-			if (slab->countdown == 0) {
-				supply->current = NULL;
-				gg_malloc_arena_give(slab);
-			}
-		}
+		retire_current(heap, class);
 		for (slab = supply->first; slab != NULL; slab = next) {
 			next = slab->next;
 			if (slab->countdown == 0) {
@@ -253,6 +265,36 @@ void gg_malloc_heap_trim(struct gg_malloc_heap *heap)
 			}
 		}
 		supply->empty_count = 0;
+	}
+	gg_malloc_section_end(outer);
+}
+
+/* Gives the empty slab of a queue back. */
+static void retire_empty(struct gg_malloc_supply *supply)
+{
+	struct gg_malloc_slab *slab = supply->first;
+
+	while (slab != NULL && slab->countdown != 0)
+		slab = slab->next;
+	gg_assert(slab != NULL);
+	dequeue(supply, slab);
+	supply->empty_count = 0;
+	gg_malloc_arena_give(slab);
+}
+
+void gg_malloc_heap_retire(struct gg_malloc_heap *heap)
+{
+	struct gg_malloc_section outer = gg_malloc_section_begin();
+
+	for (unsigned class = 0; class < GG_MALLOC_CLASS_COUNT; class ++) {
+		struct gg_malloc_supply *supply = &heap->supplies[class];
+
+		if (supply->empty_count != 0 && supply->empty_looks++ != 0)
+			retire_empty(supply);
+		/* Not where a list was cut: the count is that of uncut lists. */
+		if (supply->handed_count == supply->retire_handed_count)
+			retire_current(heap, class);
+		supply->retire_handed_count = supply->handed_count;
 	}
 	gg_malloc_section_end(outer);
 }

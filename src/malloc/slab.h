@@ -65,6 +65,7 @@ struct gg_malloc_slab {
 	uint8_t state;                          /* enum gg_malloc_slab_state */
 	bool is_zero;                           /* a run: all its bytes are 0 */
 	bool is_sampled;                        /* a run in use: the client knows it */
+	uint32_t freed_ms;                      /* a free run: when its larger part was freed */
 	struct gg_malloc_slab *next, *previous; /* in a queue of a heap, or a bin of the arena */
 
 	/* Frees by other threads touch these members. */

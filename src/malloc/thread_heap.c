@@ -10,6 +10,7 @@
 #include "malloc/arena.h"
 #include "malloc/huge_blocks.h"
 #include "malloc/kernel_memory.h"
+#include "malloc/purge.h"
 
 enum { NO_CLIENT_BYTES = 1 << 20 }; /* until a heap without a client looks for one again */
 enum { END_ROUNDS = 2 }; /* of destructors that still find the thread's heap; libc runs four */
@@ -125,6 +126,22 @@ void gg_malloc_heap_visit(struct gg_malloc_heap *heap)
 	client->visit();
 }
 
+void gg_malloc_heap_purge(struct gg_malloc_heap *heap)
+{
+	uint32_t now_ms;
+
+	/* First: a clock that another library replaces may allocate. */
+	heap->purge_countdown = GG_MALLOC_PURGE_VISITS;
+	if (gg_load_relaxed(&gg_malloc_purge_delay_ms) == GG_MALLOC_PURGE_NEVER)
+		return;
+	now_ms = gg_malloc_purge_clock_ms();
+	if (now_ms - heap->retire_ms >= gg_load_relaxed(&gg_malloc_purge_delay_ms)) {
+		heap->retire_ms = now_ms;
+		gg_malloc_heap_retire(heap);
+	}
+	gg_malloc_arena_purge_aged(now_ms);
+}
+
 bool gg_malloc_heap_claim(struct gg_malloc_heap *heap)
 {
 	uint32_t orphan = GG_MALLOC_HEAP_ORPHAN;
@@ -167,6 +184,7 @@ static struct gg_malloc_heap *new_heap(void)
 	if (heap == NULL)
 		return NULL;
 	heap->number = gg_add_relaxed(&heap_count, 1);
+	heap->purge_countdown = GG_MALLOC_PURGE_VISITS;
 	for (unsigned i = 0; i < GG_COUNT(heap->class_of_words); i++)
 		heap->class_of_words[i] = (uint8_t)gg_malloc_class_of((size_t)i * 16);
 	first = gg_load_relaxed(&first_heap);

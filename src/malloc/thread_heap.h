@@ -47,11 +47,13 @@ struct gg_malloc_supply {
 	struct gg_malloc_block *rest;
 	uint32_t rest_count;
 	uint32_t empty_count;  /* empty slabs in the queue; at most 1 */
+	uint32_t empty_looks;  /* of gg_malloc_heap_retire() since there is an empty slab */
 	bool is_due;           /* the first block of `rest` is the home of a sample */
 	bool has_gap;          /* `gap` is valid */
 	uint64_t gap;          /* trials that fail before the next success, after those handed */
 	double due_interval;   /* of the draw that made the cut */
 	uint64_t handed_count; /* blocks handed so far, `rest` included */
+	uint64_t retire_handed_count; /* that number at the last gg_malloc_heap_retire() */
 };
 
 struct gg_malloc_heap {
@@ -67,6 +69,8 @@ struct gg_malloc_heap {
 	uint64_t seed;               /* of `rng`; 0: from the system, or none yet */
 	uint64_t walked_count;       /* steps to cuts, for tests and benchmarks */
 	bool is_forked;              /* this is a child, where the draws are still the parent's */
+	uint32_t purge_countdown;    /* slow paths until one looks at the clock (purge.h) */
+	uint32_t retire_ms;          /* when empty slabs were last looked at */
 	uint32_t end_rounds;         /* rounds of destructors that the thread's end has had */
 	struct gg_malloc_heap *next; /* in the list of all heaps; they are never freed */
 
@@ -151,6 +155,16 @@ GG_APART void gg_malloc_collect_remote(struct gg_malloc_heap *heap);
 /* Gives empty slabs back to the arena, and handed blocks to their slabs. */
 GG_COLD void gg_malloc_heap_trim(struct gg_malloc_heap *heap);
 
+/*
+ * Gives slabs back that were empty at the last call as well, and takes back the blocks of classes
+ * that were handed none since.
+ */
+GG_COLD void gg_malloc_heap_retire(struct gg_malloc_heap *heap);
+
+/* Looks at the clock, after some slow paths (purge.h). */
+static inline void gg_malloc_heap_count_visit(struct gg_malloc_heap *heap);
+GG_APART void gg_malloc_heap_purge(struct gg_malloc_heap *heap);
+
 /* Draws anew by the plan in use. */
 GG_APART void gg_malloc_heap_apply_plan(struct gg_malloc_heap *heap,
                                         const struct gg_malloc_plan *plan);
@@ -174,8 +188,15 @@ static inline void gg_malloc_heap_leave(struct gg_malloc_heap *heap)
 		gg_malloc_heap_abandon(heap);
 }
 
+static inline void gg_malloc_heap_count_visit(struct gg_malloc_heap *heap)
+{
+	if (__builtin_expect(--heap->purge_countdown == 0, 0))
+		gg_malloc_heap_purge(heap);
+}
+
 static inline void gg_malloc_heap_prepare(struct gg_malloc_heap *heap)
 {
+	gg_malloc_heap_count_visit(heap);
 	if (__builtin_expect(heap->visit_left_bytes <= 0, 0))
 		gg_malloc_heap_visit(heap);
 	if (__builtin_expect(heap->plan != gg_malloc_plan(), 0))

@@ -8,9 +8,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "malloc/arena.h"
 #include "malloc/class_counts.h"
 #include "malloc/huge_blocks.h"
 #include "malloc/malloc_check.h"
+#include "malloc/purge.h"
 #include "malloc_trace.h"
 #include "stat.h"
 #include "stats/sampling/rate_learning.h"
@@ -76,6 +78,8 @@ static void begin(double interval_bytes, uint64_t seed)
 {
 	struct gg_malloc_heap *heap = gg_malloc_heap_enter();
 
+	/* The time at which memory goes back is chance. */
+	gg_malloc_arena_set_delay(GG_MALLOC_PURGE_NEVER);
 	gg_malloc_heap_trim(heap);
 	ledger = (struct ledger){ 0 };
 	memset(known, 0, sizeof(known));

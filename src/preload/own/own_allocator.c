@@ -291,6 +291,11 @@ const struct gg_malloc_client gg_malloc_first_client = {
 /* Runs after construct() of constructor.c, which is linked before this file. */
 __attribute__((constructor)) static void construct_allocator(void)
 {
+	void *first = malloc(1);
+
+	/* All that the first allocation does, before the program may enter a sandbox. */
+	__asm__ volatile("" : "+r"(first));
+	free(first);
 	visit();
 	if (gg_load_relaxed(&gg_process.state) == GG_PROCESS_RUNNING)
 		log_other_allocator();

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Memory that goes back to the kernel by time, and limits of control groups. */
+#include <limits.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "geiger/malloc.h"
+#include "malloc/arena.h"
+#include "malloc/malloc_check.h"
+#include "malloc/memory_limit.h"
+#include "malloc/purge.h"
+#include "malloc/thread_heap.h"
+#include "scratch.h"
+#include "test.h"
+
+#define MIB ((size_t)1 << 20)
+
+static size_t dirty_bytes(void)
+{
+	struct gg_malloc_arena_totals totals;
+
+	gg_malloc_arena_read_totals(&totals);
+	return totals.dirty_bytes;
+}
+
+static size_t used_bytes(void)
+{
+	struct gg_malloc_arena_totals totals;
+
+	gg_malloc_arena_read_totals(&totals);
+	return totals.opened_bytes - totals.free_bytes;
+}
+
+/* Slow paths of malloc(): each takes a run, and gives it back later. */
+static void pass_slow_mallocs(void)
+{
+	void *blocks[4 * GG_MALLOC_PURGE_VISITS];
+
+	for (size_t i = 0; i < GG_COUNT(blocks); i++)
+		blocks[i] = geiger_malloc(40000);
+	for (size_t i = 0; i < GG_COUNT(blocks); i++)
+		geiger_free(blocks[i]);
+}
+
+/* With a delay of 0, whatever is free is old enough. */
+static void become_old(void)
+{
+	gg_malloc_arena_set_delay(0);
+}
+
+static void begin(void)
+{
+	gg_malloc_arena_set_delay(GG_MALLOC_PURGE_NEVER);
+	gg_malloc_purge_limit_bytes = SIZE_MAX;
+	geiger_free(geiger_malloc(1));
+	geiger_malloc_trim();
+}
+
+TEST(free_memory_below_the_allowance_waits_for_its_time)
+{
+	void *p;
+
+	begin();
+	p = memset(geiger_malloc(12 * MIB), 1, 12 * MIB);
+	geiger_free(p);
+	pass_slow_mallocs();
+	CHECK(dirty_bytes() >= 12 * MIB);
+	become_old();
+	pass_slow_mallocs();
+	CHECK_MSG(dirty_bytes() < 6 * MIB, "%zu bytes are dirty", dirty_bytes());
+	CHECK_EQ_PTR(gg_malloc_validate(), NULL);
+}
+
+TEST(memory_waits_for_the_whole_delay)
+{
+	begin();
+	gg_malloc_arena_set_delay(1000000);
+	geiger_free(memset(geiger_malloc(12 * MIB), 1, 12 * MIB));
+	pass_slow_mallocs();
+	gg_malloc_arena_purge_aged(gg_malloc_purge_clock_ms() + 900000);
+	CHECK(dirty_bytes() >= 12 * MIB);
+	gg_malloc_arena_purge_aged(gg_malloc_purge_clock_ms() + 1300000);
+	CHECK_EQ_U64(dirty_bytes(), 0);
+}
+
+/* Memory that is freed beside old memory does not make that young. */
+TEST(a_run_is_as_old_as_its_larger_part)
+{
+	void *old, *young;
+
+	begin();
+	gg_malloc_arena_set_delay(1000000);
+	old = memset(geiger_malloc(8 * MIB), 1, 8 * MIB);
+	young = memset(geiger_malloc(MIB), 1, MIB);
+	geiger_free(old);
+	gg_malloc_slab_of(old)->freed_ms -= 1000000;
+	geiger_free(young);
+	gg_malloc_arena_purge_aged(gg_malloc_purge_clock_ms() + 600000);
+	CHECK_EQ_U64(dirty_bytes(), 0);
+}
+
+/* Nothing is allocated any more: free() alone finds the slabs empty, and sees the time. */
+TEST(slow_paths_of_free_give_memory_back)
+{
+	enum { COUNT = 12000 };
+	static void *blocks[COUNT];
+
+	begin();
+	for (size_t i = 0; i < COUNT; i++)
+		blocks[i] = memset(geiger_malloc(1000), 1, 1000);
+	become_old();
+	for (size_t i = 0; i < COUNT; i++)
+		geiger_free(blocks[i]);
+	CHECK_MSG(dirty_bytes() < 3 * MIB, "%zu bytes are dirty", dirty_bytes());
+	CHECK_EQ_PTR(gg_malloc_validate(), NULL);
+}
+
+/* Empty slabs and handed lists of classes that are not in use any more. */
+TEST(a_heap_gives_back_what_it_does_not_use)
+{
+	void *blocks[4];
+
+	begin();
+	for (size_t bytes = 16; bytes <= 32768; bytes += 16 + bytes / 8) {
+		for (size_t i = 0; i < GG_COUNT(blocks); i++)
+			blocks[i] = geiger_malloc(bytes);
+		for (size_t i = 0; i < GG_COUNT(blocks); i++)
+			geiger_free(blocks[i]);
+	}
+	CHECK(used_bytes() > 3 * MIB);
+	become_old();
+	for (int i = 0; i < 3; i++)
+		pass_slow_mallocs();
+	CHECK_MSG(used_bytes() < MIB, "%zu bytes are in use", used_bytes());
+	CHECK_EQ_PTR(gg_malloc_validate(), NULL);
+}
+
+TEST(memory_that_went_back_is_zero)
+{
+	unsigned wrong = 0;
+
+	begin();
+	become_old();
+	for (size_t round = 0; round < 50; round++) {
+		size_t bytes = 33000 + round * 5000;
+		unsigned char *p = geiger_calloc(1, bytes);
+
+		for (size_t i = 0; i < bytes; i++)
+			wrong += p[i] != 0;
+		memset(p, 0xff, bytes);
+		geiger_free(p);
+		pass_slow_mallocs();
+	}
+	CHECK_EQ_U64(wrong, 0);
+}
+
+/* The tables of an arena that was large go back as well. */
+TEST(tables_of_free_runs_go_back)
+{
+	enum { COUNT = 8000 };
+	static void *blocks[COUNT];
+	unsigned char present[(COUNT * 2 * sizeof(struct gg_malloc_slab)) / 4096 + 1];
+	uintptr_t start;
+	size_t count = 0;
+
+	begin();
+	for (size_t i = 0; i < COUNT; i++)
+		blocks[i] = geiger_malloc(32769); /* three slices */
+	start = (uintptr_t)gg_malloc_slab_of(blocks[0]) & ~(uintptr_t)4095;
+	for (size_t i = 0; i < COUNT; i++)
+		memset(blocks[i], 1, 10);
+	for (size_t i = 0; i < COUNT; i++)
+		geiger_free(blocks[i]);
+	geiger_malloc_trim();
+	REQUIRE(mincore((void *)start, sizeof(present) * 4096 - 4096, present) == 0); /* NOLINT */
+	for (size_t i = 0; i < sizeof(present) - 1; i++)
+		count += present[i] & 1;
+	CHECK_MSG(count < sizeof(present) / 10, "%zu of %zu pages", count, sizeof(present));
+	CHECK_EQ_PTR(gg_malloc_validate(), NULL);
+}
+
+TEST(less_is_kept_near_the_limit_of_a_control_group)
+{
+	const size_t slices_of_mib = MIB / GG_MALLOC_SLICE_BYTES;
+
+	begin();
+	CHECK_EQ_U64(gg_malloc_purge_allowance(0), 16 * slices_of_mib);
+	CHECK_EQ_U64(gg_malloc_purge_allowance(800 * slices_of_mib), 116 * slices_of_mib);
+	gg_malloc_purge_limit_bytes = 1024 * MIB;
+	CHECK_EQ_U64(gg_malloc_purge_allowance(800 * slices_of_mib), 32 * slices_of_mib);
+	CHECK_EQ_U64(gg_malloc_purge_allowance(890 * slices_of_mib), 6 * slices_of_mib);
+	CHECK_EQ_U64(gg_malloc_purge_allowance(1000 * slices_of_mib), 16);
+	gg_malloc_purge_limit_bytes = 64 * MIB;
+	geiger_free(memset(geiger_malloc(12 * MIB), 1, 12 * MIB));
+	CHECK_EQ_U64(dirty_bytes(), 0);
+	begin();
+}
+
+static void write_in(const char *folder, const char *name, const char *text)
+{
+	char path[PATH_MAX];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	file = fopen(path, "w");
+	REQUIRE(file != NULL);
+	fputs(text, file);
+	fclose(file);
+}
+
+static void make_in(const char *folder, const char *name)
+{
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	REQUIRE(mkdir(path, 0700) == 0);
+}
+
+TEST(the_lowest_limit_of_all_groups_around_counts)
+{
+	const char *mount = scratch_new_folder();
+	const char *list = scratch_write("groups", "12:cpu:/x\n0::/a/b\n");
+
+	make_in(mount, "a");
+	make_in(mount, "a/b");
+	CHECK_EQ_U64(gg_malloc_memory_limit_read(list, mount), SIZE_MAX);
+	write_in(mount, "a/b/memory.max", "max\n");
+	write_in(mount, "a/memory.max", "3000000\n");
+	CHECK_EQ_U64(gg_malloc_memory_limit_read(list, mount), 3000000);
+	write_in(mount, "a/b/memory.high", "2000000\n");
+	CHECK_EQ_U64(gg_malloc_memory_limit_read(list, mount), 2000000);
+	write_in(mount, "memory.max", "1000000\n");
+	CHECK_EQ_U64(gg_malloc_memory_limit_read(list, mount), 1000000);
+	/* In a namespace of its own the process is at the root. */
+	list = scratch_write("groups", "0::/\n");
+	CHECK_EQ_U64(gg_malloc_memory_limit_read(list, mount), 1000000);
+}
+
+TEST(limits_of_version_1_count)
+{
+	const char *mount = scratch_new_folder();
+	const char *list = scratch_write("groups", "4:cpu,memory:/a\n2:memory2:/b\nbroken\n::\n");
+
+	make_in(mount, "memory");
+	make_in(mount, "memory/a");
+	write_in(mount, "memory/memory.limit_in_bytes", "9223372036854771712\n");
+	CHECK_EQ_U64(gg_malloc_memory_limit_read(list, mount), SIZE_MAX);
+	write_in(mount, "memory/a/memory.limit_in_bytes", "5000000\n");
+	CHECK_EQ_U64(gg_malloc_memory_limit_read(list, mount), 5000000);
+}
+
+TEST(damaged_files_are_no_limit)
+{
+	const char *mount = scratch_new_folder();
+	const char *list = scratch_write("groups", "0::/\n");
+
+	write_in(mount, "memory.max", "99999999999999999999999999\n");
+	CHECK_EQ_U64(gg_malloc_memory_limit_read(list, mount), SIZE_MAX);
+	write_in(mount, "memory.max", "");
+	CHECK_EQ_U64(gg_malloc_memory_limit_read(list, mount), SIZE_MAX);
+	write_in(mount, "memory.max", "-5");
+	CHECK_EQ_U64(gg_malloc_memory_limit_read(list, mount), SIZE_MAX);
+	CHECK_EQ_U64(gg_malloc_memory_limit_read("/nothing/there", mount), SIZE_MAX);
+}
