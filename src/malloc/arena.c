@@ -21,7 +21,6 @@ enum {
 	HUGE_PAGE_SLICES = 128, /* 2 MiB */
 	AGED_LOOKS = 4,         /* in each delay of purges, for runs that are old enough */
 	SLABS_OF_PAGE = GG_MALLOC_OS_PAGE_BYTES / sizeof(struct gg_malloc_slab),
-	ENTRIES_OF_PAGE = GG_MALLOC_OS_PAGE_BYTES / sizeof(struct gg_malloc_slab *),
 	REFUSALS_MOST = 8,    /* after so many, all memory may be locked */
 	REFUSED_GIVES = 1024, /* until the next try */
 };
@@ -297,10 +296,10 @@ static void empty_pages(void *start, void *end)
 }
 
 /*
- * Empties the tables of [first, end), which became part of a clean run.  Only the slab and the two
- * ends of a free run are in use.
+ * Empties the slabs of [first, end), which became part of a clean run, whose first slab alone is in
+ * use.  Entries stay: free() of a pointer there finds an empty slab, and says so.
  */
-static void empty_tables(const struct gg_malloc_slab *run, size_t first, size_t end)
+static void empty_slabs(const struct gg_malloc_slab *run, size_t first, size_t end)
 {
 	size_t run_first = gg_malloc_slab_slice(run), run_end = run_first + run->slice_count;
 
@@ -308,10 +307,6 @@ static void empty_tables(const struct gg_malloc_slab *run, size_t first, size_t 
 	first = first > run_first + SLABS_OF_PAGE ? first - SLABS_OF_PAGE : run_first + 1;
 	end = end + SLABS_OF_PAGE < run_end ? end + SLABS_OF_PAGE : run_end;
 	empty_pages(at(first), at(end));
-	first = first > run_first + ENTRIES_OF_PAGE ? first - ENTRIES_OF_PAGE : run_first + 1;
-	end = end + ENTRIES_OF_PAGE < run_end - 1 ? end + ENTRIES_OF_PAGE : run_end - 1;
-	if (first < end)
-		empty_pages(&gg_malloc_map.entries[first], &gg_malloc_map.entries[end]);
 }
 
 /*
@@ -335,7 +330,7 @@ static bool purge_run(struct gg_malloc_slab *run)
 	                            (wide_end - wide_first) << GG_MALLOC_SLICE_SHIFT))
 		return false;
 	bin_remove(run);
-	empty_tables(insert(first, end - first, true, 0), first, end);
+	empty_slabs(insert(first, end - first, true, 0), first, end);
 	return true;
 }
 

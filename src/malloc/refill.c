@@ -7,14 +7,35 @@
  */
 #include "base/assert.h"
 #include "malloc/arena.h"
+#include "malloc/bad_free.h"
 #include "malloc/remote_frees.h"
 #include "malloc/sampled_slots.h"
 #include "malloc/thread_heap.h"
 
 enum {
 	EXTEND_BYTES = 4096, /* of a fresh slab at once, so that only what is in use is touched */
+	CHECKED_LINKS = 8,   /* of a list of free blocks, for loops */
 	FULL_SHARE = 8,      /* a full slab is of use again when 1/8 of it is free */
 };
+
+/*
+ * A block that was freed twice is in the list twice, so that the list has a loop, and more blocks
+ * were freed than are in use.
+ */
+static void check_free(const struct gg_malloc_slab *slab)
+{
+	const struct gg_malloc_block *block = slab->local_free, *seen = block;
+
+	if (gg_unlikely(slab->countdown > slab->extended))
+		gg_malloc_bad_free(block, "some block of this slab was freed twice");
+	for (uint32_t i = 1; block != NULL && i <= CHECKED_LINKS; i++) {
+		block = block->next;
+		if (gg_unlikely(block == seen && block != NULL))
+			gg_malloc_bad_free(block, "the block was freed twice");
+		if ((i & (i - 1)) == 0)
+			seen = block;
+	}
+}
 
 /* The queue of a class. */
 
@@ -46,6 +67,7 @@ static void dequeue(struct gg_malloc_supply *supply, struct gg_malloc_slab *slab
 static void put_empty(struct gg_malloc_supply *supply, struct gg_malloc_slab *slab)
 {
 	gg_assert(slab->remote == NULL && gg_malloc_slab_used(slab) == 0);
+	check_free(slab);
 	if (supply->empty_count == 0) {
 		supply->empty_count = 1;
 		supply->empty_looks = 0;
@@ -154,6 +176,7 @@ static struct gg_malloc_block *take_free(struct gg_malloc_slab *slab, uint32_t *
 	struct gg_malloc_block *list = slab->local_free;
 	uint32_t count = slab->extended - slab->countdown, more = 0;
 
+	check_free(slab);
 	gg_assert(slab->bias == 0 && (list == NULL) == (count == 0));
 	slab->local_free = NULL;
 	if (slab->extended < slab->capacity && (list == NULL || slab->countdown == 0))

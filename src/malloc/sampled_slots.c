@@ -174,6 +174,14 @@ struct gg_malloc_slot *gg_malloc_slots_find(struct gg_malloc_slab *slab, const v
 	return &slots_of(slab)->slot[number_of(slab, p)];
 }
 
+bool gg_malloc_slots_is_taken(const struct gg_malloc_slab *slab, const void *p)
+{
+	uint32_t number = number_of(slab, p);
+
+	/* Relaxed: the caller has the block, or had it. */
+	return (gg_load_relaxed(&slots_of(slab)->taken[number / 64]) >> number % 64 & 1) != 0;
+}
+
 void *gg_malloc_slots_release(struct gg_malloc_slab *slab, void *p)
 {
 	const struct gg_malloc_client *client = gg_malloc_client;

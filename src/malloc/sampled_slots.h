@@ -34,6 +34,9 @@ GG_APART void *gg_malloc_slots_sample(void *home, unsigned class, size_t bytes,
 /* Informs the client, gives the slot back, and returns its home, which the caller frees. */
 void *gg_malloc_slots_release(struct gg_malloc_slab *slab, void *p);
 
+/* False: the block was freed already.  p must be the begin of a slot. */
+bool gg_malloc_slots_is_taken(const struct gg_malloc_slab *slab, const void *p);
+
 /* The slot of a block; p must be one. */
 struct gg_malloc_slot *gg_malloc_slots_find(struct gg_malloc_slab *slab, const void *p);
 

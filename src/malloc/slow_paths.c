@@ -8,6 +8,7 @@
 #include "base/assert.h"
 #include "geiger/malloc.h"
 #include "malloc/arena.h"
+#include "malloc/bad_free.h"
 #include "malloc/class_counts.h"
 #include "malloc/emergency.h"
 #include "malloc/huge_blocks.h"
@@ -100,20 +101,28 @@ void gg_malloc_free_special(struct gg_malloc_slab *slab, void *p)
 {
 	switch (gg_malloc_slab_owner(slab)) {
 	case GG_MALLOC_OWNER_NONE:
-	case GG_MALLOC_OWNER_FREE: /* freed twice */
-		__builtin_trap();
+	case GG_MALLOC_OWNER_FREE:
+		gg_malloc_bad_free(p, "the block is free already, or never was one");
 	case GG_MALLOC_OWNER_RUN:
 		if (gg_unlikely(p != gg_malloc_slab_start(slab)))
-			__builtin_trap();
+			gg_malloc_bad_free(p, "the pointer leads into a block");
 		if (slab->is_sampled)
 			inform_freed(p);
 		gg_malloc_count_large_freed(gg_malloc_run_bytes(slab));
 		gg_malloc_arena_give(slab);
 		break;
 	case GG_MALLOC_OWNER_SLOTS:
+		if (gg_unlikely(!gg_malloc_is_block(slab, p)))
+			gg_malloc_bad_free(p, "the pointer leads into a block");
+		if (gg_unlikely(!gg_malloc_slots_is_taken(slab, p)))
+			gg_malloc_bad_free(p, "the block is free already");
 		geiger_free(gg_malloc_slots_release(slab, p));
 		break;
 	default:
+		if (gg_unlikely(!gg_malloc_is_block(slab, p)))
+			gg_malloc_bad_free(p, "the pointer leads into a block");
+		if (gg_unlikely(gg_load_relaxed(&slab->remote) == p))
+			gg_malloc_bad_free(p, "the block is free already");
 		gg_malloc_free_remote(slab, p);
 	}
 }
