@@ -4,6 +4,8 @@
 
 #include "base/atomic.h"
 #include "malloc/arena.h"
+#include "malloc/huge_blocks.h"
+#include "malloc/sampled_slots.h"
 #include "malloc/thread_heap.h"
 
 enum { SLICES_MOST = 65536 }; /* that one count looks at */
@@ -54,23 +56,96 @@ static void count_heaps(struct counts *counts)
 		}
 }
 
+/* The used blocks of a slab, as another thread sees them; -1: it sees no sensible number. */
+static int64_t count_used(const struct gg_malloc_slab *slab)
+{
+	/* Between two stores of its thread, the sum may be that of neither moment. */
+	uint32_t used = gg_load_relaxed(&slab->countdown) + gg_load_relaxed(&slab->bias);
+
+	return used <= gg_load_relaxed(&slab->capacity) ? (int64_t)used : -1;
+}
+
+/* The slab or run that begins in the slice; NULL: none begins there. */
+static struct gg_malloc_slab *slab_at(size_t slice)
+{
+	struct gg_malloc_slab *slab = gg_load_relaxed(&gg_malloc_map.entries[slice]);
+
+	return slab != NULL && gg_malloc_slab_slice(slab) == slice ? slab : NULL;
+}
+
+static size_t step_of(size_t limit)
+{
+	return (limit - gg_malloc_arena_first_slice()) / SLICES_MOST + 1;
+}
+
 static void count_slabs(struct counts *counts)
 {
-	size_t limit = gg_load_relaxed(&gg_malloc_map.limit), i = gg_malloc_arena_first_slice();
-	size_t step = (limit - i) / SLICES_MOST + 1;
+	size_t limit = gg_load_relaxed(&gg_malloc_map.limit), step = step_of(limit);
 
-	for (; i < limit; i += step) {
-		struct gg_malloc_slab *slab = gg_load_relaxed(&gg_malloc_map.entries[i]);
-		uint32_t used;
+	for (size_t i = gg_malloc_arena_first_slice(); i < limit; i += step) {
+		struct gg_malloc_slab *slab = slab_at(i);
+		int64_t used;
 
-		if (slab == NULL || gg_malloc_slab_slice(slab) != i ||
-		    gg_malloc_slab_owner(slab) <= GG_MALLOC_OWNER_SLOTS)
+		if (slab == NULL || gg_malloc_slab_owner(slab) <= GG_MALLOC_OWNER_SLOTS)
 			continue;
-		/* Between two stores of its thread, the sum may be that of neither moment. */
-		used = gg_load_relaxed(&slab->countdown) + gg_load_relaxed(&slab->bias);
-		if (used <= gg_load_relaxed(&slab->capacity))
+		used = count_used(slab);
+		if (used > 0)
 			counts->live[gg_load_relaxed(&slab->class)] += (double)used * (double)step;
 	}
+}
+
+void gg_malloc_count_bytes(uint64_t *ret_allocated_bytes, uint64_t *ret_active_bytes)
+{
+	size_t limit = gg_load_relaxed(&gg_malloc_map.limit), step;
+	uint64_t allocated = gg_malloc_huge_total_bytes(), active = allocated;
+
+	step = limit != 0 ? step_of(limit) : 1;
+	for (size_t i = gg_malloc_arena_first_slice(); i < limit; i += step) {
+		const struct gg_malloc_slab *slab = slab_at(i);
+		uintptr_t owner = slab != NULL ? gg_malloc_slab_owner(slab) : 0;
+		uint64_t slices = slab != NULL ? gg_load_relaxed(&slab->slice_count) : 0;
+		int64_t used;
+
+		if (owner <= GG_MALLOC_OWNER_FREE || owner == GG_MALLOC_OWNER_SLOTS ||
+		    slices > limit)
+			continue;
+		active += (slices << GG_MALLOC_SLICE_SHIFT) * step;
+		if (owner == GG_MALLOC_OWNER_RUN) {
+			allocated += (slices << GG_MALLOC_SLICE_SHIFT) * step;
+			continue;
+		}
+		used = count_used(slab);
+		if (used > 0)
+			allocated += (uint64_t)used * gg_load_relaxed(&slab->block_bytes) * step;
+	}
+	*ret_allocated_bytes = allocated;
+	*ret_active_bytes = active;
+}
+
+void gg_malloc_count_slab(const void *p, size_t *ret_free_count, size_t *ret_count,
+                          size_t *ret_bytes, uint64_t *ret_address)
+{
+	struct gg_malloc_slab *slab = gg_malloc_slab_of(p);
+	int64_t used = -1;
+
+	*ret_free_count = *ret_count = *ret_bytes = 0;
+	*ret_address = 0;
+	if (slab != NULL && gg_malloc_slab_owner(slab) == GG_MALLOC_OWNER_SLOTS)
+		slab = gg_malloc_slab_of(gg_malloc_slots_find(slab, p)->home);
+	if (slab == NULL || gg_malloc_slab_owner(slab) <= GG_MALLOC_OWNER_FREE)
+		return;
+	*ret_address = (uintptr_t)gg_malloc_slab_start(slab);
+	if (gg_malloc_slab_owner(slab) == GG_MALLOC_OWNER_RUN) {
+		*ret_count = 1;
+		*ret_bytes = gg_malloc_run_bytes(slab);
+		return;
+	}
+	used = count_used(slab);
+	if (used <= 0)
+		return;
+	*ret_count = gg_load_relaxed(&slab->capacity);
+	*ret_free_count = *ret_count - (size_t)used;
+	*ret_bytes = *ret_count * gg_load_relaxed(&slab->block_bytes);
 }
 
 static void add(struct gg_optimal_class *to, double size_bytes, double allocated, double live)

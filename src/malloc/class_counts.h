@@ -15,11 +15,25 @@
 #pragma once
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "stats/sampling/optimal.h"
 
 /* By the size class of the blocks, not of the requests. */
 void gg_malloc_count_classes(struct gg_optimal_class ret_classes[static GG_SIZE_CLASS_COUNT]);
+
+/*
+ * The bytes of blocks that are in use or were handed to a thread, and those of the slabs, runs and
+ * huge blocks that they are in.  No lock; in large arenas an estimate, as above.
+ */
+void gg_malloc_count_bytes(uint64_t *ret_allocated_bytes, uint64_t *ret_active_bytes);
+
+/*
+ * The slab of a block; that of its home, if it is a sample.  *ret_count: blocks of the slab; 0: the
+ * pointer is no block of a slab or a run.
+ */
+void gg_malloc_count_slab(const void *p, size_t *ret_free_count, size_t *ret_count,
+                          size_t *ret_bytes, uint64_t *ret_address);
 
 /* Counts a run or huge block by its usable size. */
 void gg_malloc_count_large_allocated(size_t bytes);

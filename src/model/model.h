@@ -470,6 +470,15 @@ const struct gg_profile_look_total *gg_model_look_totals(const struct gg_model *
 int64_t gg_model_look_total(const struct gg_model *model, uint32_t look, const char *name);
 
 /*
+ * The total of an allocator with slabs, jemalloc or geiger-malloc; "allocated" means
+ * "jemalloc.allocated" or "geiger-malloc.allocated".  -1: unknown.
+ */
+int64_t gg_model_look_slab_total(const struct gg_model *model, uint32_t look, const char *name);
+
+/* True if a total of that name is what gg_model_look_slab_total() looks for. */
+bool gg_model_is_slab_total(const char *total, const char *name);
+
+/*
  * The process's look that stays for that moment (GG_LOOK_LAST or GG_LOOK_PEAK), or NULL.
  */
 const struct gg_profile_look *gg_model_find_look(const struct gg_model *model, uint32_t process,

@@ -9,6 +9,7 @@
 
 #include "base/assert.h"
 #include "base/binary_search.h"
+#include "base/compiler.h"
 #include "model/model_load.h"
 
 static int out_of_memory(struct gg_model_load *load)
@@ -176,6 +177,30 @@ int64_t gg_model_look_total(const struct gg_model *model, uint32_t look, const c
 
 	for (size_t i = 0; i < count; i++)
 		if (strcmp(totals[i].name, name) == 0)
+			return totals[i].bytes;
+	return -1;
+}
+
+bool gg_model_is_slab_total(const char *total, const char *name)
+{
+	static const char *const allocators[] = { "jemalloc.", "geiger-malloc." };
+
+	for (size_t i = 0; i < GG_COUNT(allocators); i++) {
+		size_t length = strlen(allocators[i]);
+
+		if (strncmp(total, allocators[i], length) == 0 && strcmp(total + length, name) == 0)
+			return true;
+	}
+	return false;
+}
+
+int64_t gg_model_look_slab_total(const struct gg_model *model, uint32_t look, const char *name)
+{
+	size_t count;
+	const struct gg_profile_look_total *totals = gg_model_look_totals(model, look, &count);
+
+	for (size_t i = 0; i < count; i++)
+		if (gg_model_is_slab_total(totals[i].name, name))
 			return totals[i].bytes;
 	return -1;
 }

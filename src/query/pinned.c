@@ -175,9 +175,9 @@ static int64_t resident_bytes_of(const struct pinned_run *run, const struct gg_p
 /* All free memory of the allocator, on pages of live blocks and others; -1: unknown. */
 static int64_t free_bytes_of(const struct pinned_run *run, const struct gg_profile_look *look)
 {
-	int64_t active = gg_model_look_total(run->model, look->id, "jemalloc.active");
-	int64_t allocated = gg_model_look_total(run->model, look->id, "jemalloc.allocated");
-	int64_t changed = gg_model_look_total(run->model, look->id, "jemalloc.changed");
+	int64_t active = gg_model_look_slab_total(run->model, look->id, "active");
+	int64_t allocated = gg_model_look_slab_total(run->model, look->id, "allocated");
+	int64_t changed = gg_model_look_slab_total(run->model, look->id, "changed");
 
 	if (active < 0 || allocated < 0)
 		return -1;
@@ -203,8 +203,8 @@ static void add_totals(struct pinned_run *run, const struct gg_profile_look *loo
 static void add_changed(struct pinned_run *run, const struct gg_profile_look *look)
 {
 	struct gg_pinned_coverage *seen = &run->pinned->coverage;
-	int64_t bytes = gg_model_look_total(run->model, look->id, "jemalloc.changed");
-	int64_t allocated = gg_model_look_total(run->model, look->id, "jemalloc.allocated");
+	int64_t bytes = gg_model_look_slab_total(run->model, look->id, "changed");
+	int64_t allocated = gg_model_look_slab_total(run->model, look->id, "allocated");
 
 	if (bytes <= 0 || bytes >= INT64_MAX - seen->changed_bytes)
 		return;

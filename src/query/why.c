@@ -107,12 +107,15 @@ static void add_exact(struct making *making, const char *name, double bytes, con
  */
 static double hidden_heap(const struct making *making, double heap)
 {
-	double resident = gg_why_total(making->input, "jemalloc.resident");
-	double kept = gg_why_total(making->input, "jemalloc.active") +
-	              gg_why_total(making->input, "jemalloc.metadata");
+	double resident = gg_why_slab_total(making->input, "resident");
+	double kept = gg_why_slab_total(making->input, "active") +
+	              gg_why_slab_total(making->input, "metadata");
 	const struct kind_sums *other = &making->kinds[GG_MAPPING_ANONYMOUS];
 
-	if (gg_why_total(making->input, "jemalloc.changed") >= 0)
+	/* libgeiger-malloc does not state which of its pages are resident. */
+	if (resident < 0 && kept >= 0)
+		resident = kept;
+	if (gg_why_slab_total(making->input, "changed") >= 0)
 		resident = fmin(resident, kept);
 	return fmin(fmax(resident - heap, 0), other->rss - other->lazy_free);
 }
@@ -137,7 +140,7 @@ static void describe(const struct gg_why_heap *heap, int part, const char *text,
 /* Says that the estimate rests on an answer which the allocator gave before the look. */
 static void describe_age(const struct making *making, int part, struct gg_buf *out)
 {
-	double changed = gg_why_total(making->input, "jemalloc.changed");
+	double changed = gg_why_slab_total(making->input, "changed");
 	char text[GG_SIZE_TEXT_MAX];
 
 	if (part == GG_WHY_PINNED && changed > 0)
@@ -253,8 +256,8 @@ static bool hides_older(const struct making *making)
 {
 	const struct gg_why_input *input = making->input;
 	bool knows_mapped = gg_why_total(input, "glibc.mapped") >= 0 ||
-	                    (gg_why_total(input, "jemalloc.resident") >= 0 &&
-	                     gg_why_total(input, "jemalloc.changed") < 0);
+	                    (gg_why_slab_total(input, "resident") >= 0 &&
+	                     gg_why_slab_total(input, "changed") < 0);
 
 	return input->is_attached && input->has_agent && !knows_mapped;
 }

@@ -297,7 +297,7 @@ static uint64_t add_pinned(const struct gg_why_input *input, struct gg_tally *re
 /* Bytes that may have changed since jemalloc's totals were read (record/look/ask_allocator.h). */
 static double changed_of(const struct gg_why_input *input)
 {
-	return fmax(gg_why_total(input, "jemalloc.changed"), 0);
+	return fmax(gg_why_slab_total(input, "changed"), 0);
 }
 
 /*
@@ -313,7 +313,7 @@ static struct gg_why_part estimate_of(const struct gg_why_input *input, struct g
 		.is_incomplete = input->live.incomplete > 0,
 		.limit_bytes = -1,
 		.changed_bytes = changed,
-		.changed_share = changed / fmax(gg_why_total(input, "jemalloc.allocated"), 1),
+		.changed_share = changed / fmax(gg_why_slab_total(input, "allocated"), 1),
 	};
 	double bytes = round(gg_tally_estimate(tally, GG_BYTES).value);
 	struct gg_interval interval;
@@ -391,8 +391,8 @@ static struct gg_why_part with_gone(const struct gg_why_input *input, struct gg_
 static struct gg_why_part known_pinned_of(const struct gg_why_input *input)
 {
 	double exact = gg_why_total(input, "glibc.pinned");
-	double active = gg_why_total(input, "jemalloc.active");
-	double allocated = gg_why_total(input, "jemalloc.allocated");
+	double active = gg_why_slab_total(input, "active");
+	double allocated = gg_why_slab_total(input, "allocated");
 	struct gg_why_part pinned = { 0 }, by_walk = { 0 };
 	struct gg_tally tally;
 	uint64_t known_count;
@@ -438,9 +438,9 @@ static struct gg_why_part known_returnable_of(const struct gg_why_input *input,
                                               const struct view *view, double lazy_free_bytes)
 {
 	double exact = gg_why_total(input, "glibc.returnable");
-	double resident = gg_why_total(input, "jemalloc.resident");
-	double active = gg_why_total(input, "jemalloc.active");
-	double metadata = fmax(gg_why_total(input, "jemalloc.metadata"), 0);
+	double resident = gg_why_slab_total(input, "resident");
+	double active = gg_why_slab_total(input, "active");
+	double metadata = fmax(gg_why_slab_total(input, "metadata"), 0);
 	double free_pages = gg_why_total(input, "tcmalloc.pageheap-free");
 
 	if (exact >= 0)
@@ -669,7 +669,8 @@ static void take_huge(struct gg_why_heap *heap, const struct gg_why_input *input
 static struct gg_why_part stated_older(const struct gg_why_heap *heap,
                                        const struct gg_why_input *input)
 {
-	static const char *const names[] = { "jemalloc.allocated", "tcmalloc.in-use" };
+	static const char *const names[] = { "jemalloc.allocated", "tcmalloc.in-use",
+		                             "geiger-malloc.allocated" };
 	const struct gg_why_part *live = &heap->parts[GG_WHY_LIVE];
 	const struct gg_why_part *rounding = &heap->parts[GG_WHY_ROUNDING];
 	double stated = sum_of_totals(input, names, GG_COUNT(names));
@@ -677,7 +678,7 @@ static struct gg_why_part stated_older(const struct gg_why_heap *heap,
 
 	if (stated < 0)
 		return at_most(INFINITY);
-	cached = cached > 0 ? fmax(gg_why_total(input, "jemalloc.cached"), 0) : 0;
+	cached = cached > 0 ? fmax(gg_why_slab_total(input, "cached"), 0) : 0;
 	return (struct gg_why_part){
 		.bytes = fmax(stated - cached - live->bytes - rounding->bytes, 0),
 		.high = ceil(fmax(stated + changed - live->low - rounding->low, 0)),

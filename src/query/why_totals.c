@@ -7,6 +7,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "model/model.h"
 #include "stats/estimate/interval.h"
 
 /* A share of live memory from which on rows say that it was freed during the look. */
@@ -18,6 +19,14 @@ double gg_why_total(const struct gg_why_input *input, const char *name)
 {
 	for (size_t i = 0; i < input->total_count; i++)
 		if (strcmp(input->totals[i].name, name) == 0)
+			return (double)input->totals[i].bytes;
+	return -1;
+}
+
+double gg_why_slab_total(const struct gg_why_input *input, const char *name)
+{
+	for (size_t i = 0; i < input->total_count; i++)
+		if (gg_model_is_slab_total(input->totals[i].name, name))
 			return (double)input->totals[i].bytes;
 	return -1;
 }

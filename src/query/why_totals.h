@@ -19,6 +19,9 @@
 /* The function returns the total of that name; -1 means that the look lacks it. */
 double gg_why_total(const struct gg_why_input *input, const char *name);
 
+/* Returns a total of an allocator with slabs (gg_model_look_slab_total()). */
+double gg_why_slab_total(const struct gg_why_input *input, const char *name);
+
 struct gg_why_range {
 	double bytes, low, high;
 };

@@ -158,9 +158,7 @@ static int start(const struct gg_agent_request *request)
 	if (status == 0) {
 		if (!is_attached() && !gg_real.is_own)
 			gg_extra_functions_take();
-		/* Another allocator may be loaded, and knows none of the blocks. */
-		if (!gg_real.is_own)
-			gg_allocator_functions_find();
+		gg_allocator_functions_find();
 		gg_allocator_look_begin();
 		gg_dump_trigger_begin();
 	} else if (request == NULL) {

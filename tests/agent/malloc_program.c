@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/select.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -77,6 +78,41 @@ static void forks(void)
 	}
 }
 
+static void *keep_block(void)
+{
+	void *volatile p = memset(malloc(512), 1, 512);
+
+	return p;
+}
+
+/*
+ * One block of 512 bytes in 64 stays, so each slab of 64 KiB keeps two of 128.  Then samples come
+ * and go until the end of standard input.
+ */
+static void fragment(void)
+{
+	static void *gone[64 * 1600], *kept[1600];
+	fd_set inputs;
+	struct timeval pause;
+
+	for (int i = 0; i < 64 * 1600; i++) {
+		if (i % 64 == 0)
+			kept[i / 64] = keep_block();
+		else
+			gone[i] = memset(malloc(512), 1, 512);
+	}
+	for (int i = 0; i < 64 * 1600; i++)
+		free(gone[i]);
+	sum = kept[1] != NULL;
+	do {
+		for (int i = 0; i < 100; i++)
+			free(memset(malloc(5000), 1, 5000));
+		FD_ZERO(&inputs);
+		FD_SET(0, &inputs);
+		pause = (struct timeval){ .tv_usec = 1000 };
+	} while (select(1, &inputs, NULL, NULL, &pause) == 0);
+}
+
 int main(int argc, char **argv)
 {
 	const char *what = argc > 1 ? argv[1] : "";
@@ -89,6 +125,8 @@ int main(int argc, char **argv)
 		serve();
 	else if (strcmp(what, "threads") == 0)
 		threads();
+	else if (strcmp(what, "fragment") == 0)
+		fragment();
 	else if (strcmp(what, "forks") == 0)
 		forks();
 	printf("%s %lld\n", what, sum);

@@ -89,6 +89,31 @@ behind_another_allocator_it_records_nothing() {
 		$(cat "$scratch/out") == "keep 3" ]] && ! compgen -G "$scratch/geiger-*"
 }
 
+# The 800 slabs of 64 KiB have 0.78 MiB of live blocks, and keep 49.2 MiB.
+pinned_memory_is_known_by_stack() {
+	local pid line='' tries
+	rm -rf "$scratch/regions" "$scratch/pipe"
+	mkdir "$scratch/regions"
+	mkfifo "$scratch/pipe"
+	GEIGER_DIR=$scratch/regions GEIGER_INTERVAL=16k LD_PRELOAD=$library "$program" fragment <"$scratch/pipe" \
+		>"$scratch/out" &
+	pid=$!
+	exec 3>"$scratch/pipe"
+	# Until the program has freed all that it does, and has answered.
+	for ((tries = 0; tries < 200; tries++)); do
+		line=$("$geiger" report --metric pinned --no-head "$scratch"/regions/* 2>/dev/null |
+			grep 'keep_block (')
+		[[ $line =~ ^\ *49\.[0-9]\ MiB ]] && break
+	done
+	"$geiger" why "$scratch"/regions/* >"$scratch/why" 2>&1
+	exec 3>&-
+	wait "$pid"
+	echo "$line"
+	grep -w pinned "$scratch/why"
+	[[ $line =~ ^\ *49\.[0-9]\ MiB ]] && grep -Eq '^ *4[89]\.[0-9] MiB .* pinned ' "$scratch/why"
+}
+
+check "pinned memory is known by stack, from the allocator's own numbers" pinned_memory_is_known_by_stack
 check "one flag chooses it" one_flag_chooses_it
 check "a session notes an allocator that is loaded behind it" a_session_notes_an_allocator_behind_it
 check "behind another allocator it says so, and records nothing" behind_another_allocator_it_records_nothing

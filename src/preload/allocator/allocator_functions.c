@@ -43,6 +43,11 @@ void gg_allocator_functions_find(void)
 	struct gg_elf_lookup_tables allocator;
 	struct gg_elf_lookup malloc_symbol;
 
+	/* Another allocator may be loaded as well, and knows none of the blocks. */
+	if (functions->own_slab != NULL) {
+		functions->allocator = GG_REGION_ALLOCATOR_GEIGER;
+		return;
+	}
 	if (!gg_elf_lookup_find_next("malloc", &malloc_symbol) ||
 	    !gg_elf_lookup_tables(malloc_symbol.map, &allocator) ||
 	    !set_addresses(malloc_symbol.map))

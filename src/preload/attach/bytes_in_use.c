@@ -84,6 +84,7 @@ struct gg_bytes_in_use gg_bytes_in_use_read(void)
 	case GG_REGION_ALLOCATOR_TCMALLOC:
 		return read_tcmalloc();
 	case GG_REGION_ALLOCATOR_MIMALLOC:
+	case GG_REGION_ALLOCATOR_GEIGER:
 		return unknown();
 	default:
 		return read_glibc();

@@ -25,6 +25,7 @@
 #include "runtime/agent_log.h"
 #include "runtime/dump/dump_trigger.h"
 #include "runtime/environment.h"
+#include "runtime/platform/allocator_functions.h"
 #include "runtime/platform/elf_lookup.h"
 #include "runtime/platform/real_functions.h"
 #include "runtime/platform/sanitizer.h"
@@ -75,6 +76,8 @@ void gg_real_replace(struct gg_real *real)
 	real->forked = gg_malloc_forked;
 	real->is_own = true;
 	gg_rate_plan_use_counts(gg_malloc_count_classes);
+	gg_allocator_functions.own_slab = gg_malloc_count_slab;
+	gg_allocator_functions.own_totals = gg_malloc_count_bytes;
 }
 
 /* The first object in the loader's order that has a malloc(), from `map` on. */

@@ -153,9 +153,12 @@ static double changed_share(const struct gg_region_allocator_looks *answer,
 static int add_totals(struct gg_look *look, const struct gg_region_allocator_looks *answer,
                       double changed)
 {
-	uint64_t allocated = answer->totals[GG_ALLOCATOR_TOTAL_JEMALLOC_ALLOCATED];
+	bool is_own = answer->allocator == GG_REGION_ALLOCATOR_GEIGER;
+	uint64_t allocated = answer->totals[is_own ? GG_ALLOCATOR_TOTAL_GEIGER_ALLOCATED
+	                                           : GG_ALLOCATOR_TOTAL_JEMALLOC_ALLOCATED];
 	const struct gg_profile_look_total change = {
-		.name = "jemalloc.changed", .bytes = (int64_t)ceil(changed * (double)allocated)
+		.name = is_own ? "geiger-malloc.changed" : "jemalloc.changed",
+		.bytes = (int64_t)ceil(changed * (double)allocated)
 	};
 
 	if (changed > 0 && allocated <= INT64_MAX && !gg_array_push(&look->blocks.totals, change))
@@ -245,7 +248,8 @@ static const char *reason_of(const struct gg_region_allocator_looks *answer, siz
 	if (!is_usable)
 		return "the heap has changed since the allocator's last answer; the next sampled "
 		       "allocation or free brings a new one";
-	if (answer->allocator != GG_REGION_ALLOCATOR_JEMALLOC)
+	if (answer->allocator != GG_REGION_ALLOCATOR_JEMALLOC &&
+	    answer->allocator != GG_REGION_ALLOCATOR_GEIGER)
 		return "this allocator states totals alone, so no stack can be named";
 	if (answer->look.stride == 0)
 		return "this jemalloc cannot tell the slabs of blocks";

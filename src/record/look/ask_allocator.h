@@ -12,7 +12,8 @@
  *
  * Idle     a program that takes no samples does not answer.  Its last answer counts, whatever its
  *          age, if hardly any samples were freed or added since: then its heap is still the same.
- *          The total "jemalloc.changed" bounds the bytes that changed, and estimates widen by them.
+ *          The total "jemalloc.changed" (of libgeiger-malloc "geiger-malloc.changed") bounds the
+ *          bytes that changed, and estimates widen by them.
  *          Otherwise the look says why it has no answer.
  *
  * Hostile  the program writes the region: the numbers of each block are checked against each other.

@@ -17,10 +17,15 @@ static const struct {
 	const char *part; /* of a file's name */
 	const char *allocator;
 } libraries[] = {
-	{ "libjemalloc", "jemalloc" },    { "libtcmalloc", "tcmalloc" },
-	{ "libmimalloc", "mimalloc" },    { "libhardened_malloc", "hardened_malloc" },
-	{ "libclang_rt.scudo", "scudo" }, { "ld-musl-", "musl" },
-	{ "libc.musl-", "musl" },         { "libc.so.6", "glibc" },
+	{ "libgeiger-malloc", "geiger-malloc" },
+	{ "libjemalloc", "jemalloc" },
+	{ "libtcmalloc", "tcmalloc" },
+	{ "libmimalloc", "mimalloc" },
+	{ "libhardened_malloc", "hardened_malloc" },
+	{ "libclang_rt.scudo", "scudo" },
+	{ "ld-musl-", "musl" },
+	{ "libc.musl-", "musl" },
+	{ "libc.so.6", "glibc" },
 	{ "libc-2.", "glibc" },
 };
 

@@ -26,12 +26,15 @@ static const char *const total_names[GG_ALLOCATOR_TOTAL_COUNT] = {
 	[GG_ALLOCATOR_TOTAL_TCMALLOC_TRANSFER_FREE] = "tcmalloc.transfer-free",
 	[GG_ALLOCATOR_TOTAL_TCMALLOC_THREAD_FREE] = "tcmalloc.thread-free",
 	[GG_ALLOCATOR_TOTAL_MIMALLOC_COMMITTED] = "mimalloc.committed",
+	[GG_ALLOCATOR_TOTAL_GEIGER_ALLOCATED] = "geiger-malloc.allocated",
+	[GG_ALLOCATOR_TOTAL_GEIGER_ACTIVE] = "geiger-malloc.active",
 };
 
 static const char *const allocator_names[] = {
 	[GG_REGION_ALLOCATOR_JEMALLOC] = "jemalloc",
 	[GG_REGION_ALLOCATOR_TCMALLOC] = "tcmalloc",
 	[GG_REGION_ALLOCATOR_MIMALLOC] = "mimalloc",
+	[GG_REGION_ALLOCATOR_GEIGER] = "geiger-malloc",
 };
 
 const char *gg_region_allocator_total_name(enum gg_region_allocator_total total)
@@ -61,13 +64,15 @@ static const struct gg_region_allocator_look *last_look(
 	return last;
 }
 
-static bool is_block_valid(const struct gg_region_allocator_block *block, uint64_t look)
+/* A sample of libgeiger-malloc is beside the slab whose block it would be (sampled_slots.h). */
+static bool is_block_valid(const struct gg_region_allocator_block *block, uint64_t look,
+                           enum gg_region_allocator allocator)
 {
 	return block->look == look && block->sample != 0 && block->slab_bytes > 0 &&
 	       block->slab_bytes < UINT64_C(1) << GG_SAMPLE_SIZE_BITS &&
 	       block->free_count < block->region_count &&
 	       block->region_count <= block->slab_bytes &&
-	       (block->slab_address == 0 ||
+	       (block->slab_address == 0 || allocator == GG_REGION_ALLOCATOR_GEIGER ||
 	        block->address - block->slab_address < block->slab_bytes);
 }
 
@@ -98,7 +103,7 @@ static int read_blocks(struct gg_region_allocator_looks *looks, const struct gg_
 	looks->block_count = 0;
 	looks->damaged_count = 0;
 	for (size_t i = looks->look.number % 2; i < record_count; i += 2)
-		if (is_block_valid(&records[i], looks->look.number))
+		if (is_block_valid(&records[i], looks->look.number, looks->allocator))
 			records[looks->block_count++] = records[i];
 		else
 			looks->damaged_count++;

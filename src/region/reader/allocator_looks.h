@@ -65,5 +65,5 @@ double gg_region_allocator_block_share(const struct gg_region_allocator_block *b
 /* The name of a total in profiles, such as "jemalloc.active". */
 const char *gg_region_allocator_total_name(enum gg_region_allocator_total total);
 
-/* "jemalloc", "tcmalloc", "mimalloc"; NULL: unknown. */
+/* "jemalloc", "tcmalloc", "mimalloc", "geiger-malloc"; NULL: unknown. */
 const char *gg_region_allocator_name(enum gg_region_allocator allocator);

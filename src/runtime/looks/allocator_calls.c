@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* allocator_calls - calls jemalloc's mallctl, gperftools' properties, and mimalloc's statistics. */
+/* allocator_calls - calls the functions of allocator_functions.h. */
 #include "runtime/looks/allocator_calls.h"
 
 #include "base/compiler.h"
@@ -122,6 +122,10 @@ void gg_allocator_calls_totals(uint64_t totals[GG_ALLOCATOR_TOTAL_CAPACITY])
 	case GG_REGION_ALLOCATOR_MIMALLOC:
 		read_mimalloc(totals);
 		break;
+	case GG_REGION_ALLOCATOR_GEIGER:
+		gg_allocator_functions.own_totals(&totals[GG_ALLOCATOR_TOTAL_GEIGER_ALLOCATED],
+		                                  &totals[GG_ALLOCATOR_TOTAL_GEIGER_ACTIVE]);
+		break;
 	case GG_REGION_ALLOCATOR_UNKNOWN:
 		break;
 	}
@@ -129,14 +133,22 @@ void gg_allocator_calls_totals(uint64_t totals[GG_ALLOCATOR_TOTAL_CAPACITY])
 
 bool gg_allocator_calls_has_slabs(void)
 {
-	return batch_query.count != UNRESOLVED;
+	return batch_query.count != UNRESOLVED || gg_allocator_functions.own_slab != NULL;
 }
 
 bool gg_allocator_calls_slabs(const void *const *blocks, size_t count,
                               struct gg_allocator_slab *ret_slabs)
 {
 	size_t bytes = count * sizeof(*ret_slabs);
+	uint64_t address;
 
+	if (gg_allocator_functions.own_slab != NULL) {
+		for (size_t i = 0; i < count; i++)
+			gg_allocator_functions.own_slab(blocks[i], &ret_slabs[i].free_count,
+			                                &ret_slabs[i].region_count,
+			                                &ret_slabs[i].bytes, &address);
+		return true;
+	}
 	return gg_allocator_functions.mallctlbymib(batch_query.words, batch_query.count, ret_slabs,
 	                                           &bytes, blocks, count * sizeof(*blocks)) == 0;
 }
@@ -158,10 +170,17 @@ static uint64_t invert(uint64_t odd)
  */
 uint64_t gg_allocator_calls_slab_address(const void *block, const struct gg_allocator_slab *slab)
 {
-	uint64_t address = (uintptr_t)block, page = jemalloc_page_bytes;
+	uint64_t address = (uintptr_t)block, page = jemalloc_page_bytes, own_address;
+	struct gg_allocator_slab own;
 	uint64_t size = slab->region_count > 0 ? slab->bytes / slab->region_count : 0;
 	uint64_t even = size & -size; /* the largest power of two that divides the size */
 
+	if (gg_allocator_functions.own_slab != NULL) {
+		gg_allocator_functions.own_slab(block, &own.free_count, &own.region_count,
+		                                &own.bytes, &own_address);
+		/* Another slab, if the block was freed meanwhile. */
+		return own.bytes == slab->bytes ? own_address : 0;
+	}
 	if (page == 0 || (page & (page - 1)) != 0 || size == 0)
 		return 0;
 	even = even < page ? even : page;

@@ -5,6 +5,8 @@
  *   jemalloc    mallctl by names; numbers of the heap, and of the slab of a block
  *   gperftools  MallocExtension_GetNumericProperty(); numbers of the heap
  *   mimalloc    mi_process_info(); committed bytes
+ *   geiger      functions of libgeiger-malloc, which has this code; numbers of the heap, and of
+ *               the slab of a block, which are read without locks
  *
  * They are taken from the object that has the real malloc(), so they state numbers of the memory
  * that the program uses.  With glibc underneath no function is taken.
@@ -29,6 +31,10 @@ struct gg_allocator_functions {
 	                        size_t *ret_rss_bytes, size_t *ret_peak_rss_bytes,
 	                        size_t *ret_commit_bytes, size_t *ret_peak_commit_bytes,
 	                        size_t *ret_fault_count);
+	/* NULL except in libgeiger-malloc.  0 regions: it does not know the block. */
+	void (*own_slab)(const void *block, size_t *ret_free_count, size_t *ret_region_count,
+	                 size_t *ret_bytes, uint64_t *ret_address);
+	void (*own_totals)(uint64_t *ret_allocated_bytes, uint64_t *ret_active_bytes);
 	uintptr_t begin, end; /* addresses of the object that has them */
 };
 
