@@ -2,6 +2,8 @@
 /* class_counts - adds up what heaps and slabs count. */
 #include "malloc/class_counts.h"
 
+#include <string.h>
+
 #include "base/atomic.h"
 #include "malloc/arena.h"
 #include "malloc/huge_blocks.h"
@@ -91,6 +93,39 @@ static void count_slabs(struct counts *counts)
 		used = count_used(slab);
 		if (used > 0)
 			counts->live[gg_load_relaxed(&slab->class)] += (double)used * (double)step;
+	}
+}
+
+void gg_malloc_count_blocks(struct gg_malloc_block_counts ret_classes[static GG_MALLOC_CLASS_COUNT],
+                            struct gg_malloc_large_counts *ret_large)
+{
+	size_t limit = gg_load_relaxed(&gg_malloc_map.limit);
+	const struct gg_malloc_heap *heap;
+
+	memset(ret_classes, 0, GG_MALLOC_CLASS_COUNT * sizeof(ret_classes[0]));
+	*ret_large = (struct gg_malloc_large_counts){ 0 };
+	for (heap = gg_malloc_first_heap(); heap != NULL; heap = heap->next)
+		for (unsigned i = 0; i < GG_MALLOC_CLASS_COUNT; i++)
+			ret_classes[i].handed += gg_load_relaxed(&heap->supplies[i].handed_count);
+	for (size_t i = gg_malloc_arena_first_slice(); i < limit; i++) {
+		const struct gg_malloc_slab *slab = slab_at(i);
+		struct gg_malloc_block_counts *class;
+		int64_t used;
+
+		if (slab == NULL || gg_malloc_slab_owner(slab) <= GG_MALLOC_OWNER_FREE)
+			continue;
+		if (gg_malloc_slab_owner(slab) == GG_MALLOC_OWNER_RUN) {
+			ret_large->run_count++;
+			ret_large->run_bytes += gg_malloc_run_bytes(slab);
+			continue;
+		}
+		used = count_used(slab);
+		if (used < 0)
+			continue;
+		class = &ret_classes[gg_load_relaxed(&slab->class) % GG_MALLOC_CLASS_COUNT];
+		class->slabs++;
+		class->used += (uint64_t)used;
+		class->free += gg_load_relaxed(&slab->capacity) - (uint64_t)used;
 	}
 }
 

@@ -17,10 +17,24 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "malloc/block_class.h"
 #include "stats/sampling/optimal.h"
 
 /* By the size class of the blocks, not of the requests. */
 void gg_malloc_count_classes(struct gg_optimal_class ret_classes[static GG_SIZE_CLASS_COUNT]);
+
+/* One class: used blocks, those that threads were handed among them, and free ones of its slabs. */
+struct gg_malloc_block_counts {
+	uint64_t handed, used, free, slabs;
+};
+
+struct gg_malloc_large_counts {
+	uint64_t run_count, run_bytes; /* in use */
+};
+
+/* Visits all slabs of the arena, and takes no lock. */
+void gg_malloc_count_blocks(struct gg_malloc_block_counts ret_classes[static GG_MALLOC_CLASS_COUNT],
+                            struct gg_malloc_large_counts *ret_large);
 
 /*
  * The bytes of blocks that are in use or were handed to a thread, and those of the slabs, runs and

@@ -16,6 +16,7 @@
 #include "base/compiler.h"
 #include "geiger/malloc.h"
 #include "malloc/arena.h"
+#include "malloc/class_counts.h"
 #include "malloc/huge_blocks.h"
 #include "malloc/slow_paths.h"
 
@@ -126,19 +127,51 @@ GG_EXPORT struct mallinfo mallinfo(void)
 	return info;
 }
 
+/*
+ * The elements of glibc, and one of our own for each class that was in use.  In glibc's, `size` and
+ * the total "rest" are free memory.
+ */
 GG_EXPORT int malloc_info(int options, FILE *file)
 {
+	struct gg_malloc_block_counts classes[GG_MALLOC_CLASS_COUNT];
+	struct gg_malloc_large_counts large;
 	struct mallinfo2 info = mallinfo2();
+	uint64_t free_count = 0, free_bytes = 0;
 
 	if (options != 0) {
 		errno = EINVAL;
 		return -1;
 	}
+	gg_malloc_count_blocks(classes, &large);
+	fprintf(file, "<malloc version=\"1\">\n<heap nr=\"0\">\n<sizes>\n");
+	for (unsigned i = 0; i < GG_MALLOC_CLASS_COUNT; i++) {
+		size_t bytes = gg_malloc_class_bytes(i);
+
+		if (classes[i].free == 0)
+			continue;
+		fprintf(file, "<size from=\"%zu\" to=\"%zu\" total=\"%zu\" count=\"%zu\"/>\n",
+		        i > 0 ? gg_malloc_class_bytes(i - 1) + 1 : 1, bytes,
+		        (size_t)classes[i].free * bytes, (size_t)classes[i].free);
+		free_count += classes[i].free;
+		free_bytes += classes[i].free * bytes;
+	}
+	fprintf(file, "</sizes>\n<classes>\n");
+	for (unsigned i = 0; i < GG_MALLOC_CLASS_COUNT; i++)
+		if (classes[i].handed != 0)
+			fprintf(file,
+			        "<class size=\"%zu\" slabs=\"%zu\" used=\"%zu\" free=\"%zu\" "
+			        "allocated=\"%zu\"/>\n",
+			        gg_malloc_class_bytes(i), (size_t)classes[i].slabs,
+			        (size_t)classes[i].used, (size_t)classes[i].free,
+			        (size_t)classes[i].handed);
 	fprintf(file,
-	        "<malloc version=\"1\">\n<total type=\"rest\" count=\"0\" size=\"%zu\"/>\n"
+	        "</classes>\n<runs count=\"%zu\" size=\"%zu\"/>\n</heap>\n"
+	        "<total type=\"fast\" count=\"%zu\" size=\"%zu\"/>\n"
+	        "<total type=\"rest\" count=\"0\" size=\"%zu\"/>\n"
 	        "<total type=\"mmap\" count=\"0\" size=\"%zu\"/>\n"
 	        "<system type=\"current\" size=\"%zu\"/>\n</malloc>\n",
-	        info.fordblks, info.hblkhd, info.arena + info.hblkhd);
+	        (size_t)large.run_count, (size_t)large.run_bytes, (size_t)free_count,
+	        (size_t)free_bytes, info.fordblks, info.hblkhd, info.arena + info.hblkhd);
 	return 0;
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* malloc_program - what test_malloc_preload.sh runs; prints how much it did. */
+#include <malloc.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -113,6 +114,19 @@ static void fragment(void)
 	} while (select(1, &inputs, NULL, NULL, &pause) == 0);
 }
 
+/* 1000 blocks of the class of 512 bytes, and 3 runs of 48 KiB. */
+static void info(void)
+{
+	static void *blocks[1000], *runs[3];
+
+	for (int i = 0; i < 1000; i++)
+		blocks[i] = memset(malloc(500), 1, 500);
+	for (int i = 0; i < 3; i++)
+		runs[i] = memset(malloc(48 * 1024), 1, 48 * 1024);
+	sum = blocks[0] != runs[0];
+	malloc_info(0, stderr);
+}
+
 int main(int argc, char **argv)
 {
 	const char *what = argc > 1 ? argv[1] : "";
@@ -125,6 +139,8 @@ int main(int argc, char **argv)
 		serve();
 	else if (strcmp(what, "threads") == 0)
 		threads();
+	else if (strcmp(what, "info") == 0)
+		info();
 	else if (strcmp(what, "fragment") == 0)
 		fragment();
 	else if (strcmp(what, "forks") == 0)

@@ -2,16 +2,19 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck source=tests/test.sh disable=SC2317 # functions are called through check
 #
-# test_compat_rows.sh PROGRAM PHASES AGENT COMPAT - compares the answers of mallctl() with
+# test_compat_rows.sh PROGRAM PHASES AGENT COMPAT [own] - compares the answers of mallctl() with
 # jemalloc's.
 #
 # PROGRAM uses only jemalloc's header, and calls mallctl() with every name in every way, errors
 # included. It runs under libjemalloc2, whose build for Debian has the profiler, and over glibc
 # under the agent.  All lines must be equal.  PHASES controls the profiler while it runs, with every
 # allocation as a sample; its lines must be equal as well.
+#
+# own: AGENT is libgeiger-malloc.so.  It samples nothing of the lists that a thread was handed before
+# sampling was switched on, and ignores switches of single threads.  So what needs these is left out.
 . tests/test.sh
 
-program=$1 phases=$2 agent=$3 compat=$4
+program=$1 phases=$2 agent=$3 compat=$4 own=${5:-}
 jemalloc=libjemalloc.so.2
 export GEIGER_DIR=$scratch/regions
 mkdir "$GEIGER_DIR"
@@ -82,11 +85,11 @@ check mallctl_answers_as_jemalloc_that_does_not_profile same_answers ''
 check mallctl_answers_as_jemalloc_that_profiles same_answers prof:true
 check mallctl_answers_as_jemalloc_that_is_switched_off same_answers \
 	prof:true,prof_stats:true,prof_active:false,lg_prof_interval:34,prof_prefix:pre,prof_recent_alloc_max:7
-check mallctl_answers_as_jemalloc_with_all_it_can_have same_answers \
+[[ $own ]] || check mallctl_answers_as_jemalloc_with_all_it_can_have same_answers \
 	prof:true,prof_thread_active_init:false,lg_prof_sample:100,prof_gdump:true,prof_accum:true,prof_sys_thread_name:true,prof_prefix:pre,prof_stats:true
 check mallctl_answers_as_jemalloc_that_looks_for_leaks same_answers \
 	prof_leak:true,prof_final:true,prof_prefix:pre
-check switches_threads_classes_history_and_resets_do_what_they_do_with_jemalloc same_phases
+[[ $own ]] || check switches_threads_classes_history_and_resets_do_what_they_do_with_jemalloc same_phases
 check without_the_agent_there_is_no_profiler alone_it_has_no_profiler
 check a_jemalloc_that_profiles_answers_by_itself jemalloc_answers_what_is_its_own
 finish
