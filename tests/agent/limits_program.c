@@ -6,6 +6,7 @@
  *   rest       a process that frees most of its memory and then does little falls to what is live
  *   consumer   a thread allocates all blocks, and another one frees them
  *   buffers    buffers of 5 to 25 MiB come and go, and their pages stay
+ *   crowd      64 threads allocate, free for each other and end, and hardly ever wait
  *   mappings   memory is given back in many pieces, and the mappings stay as few as before
  *   fill       120 MiB of small blocks and 30 MiB of large ones are allocated, and 4 threads run
  *   sandbox    no system call is made that was not made at the start
@@ -201,6 +202,39 @@ static void mappings(void)
 		free(blocks[i]);
 }
 
+enum { CROWD = 64, CROWD_BLOCKS = 20000 };
+static _Atomic(void *) places[4096];
+
+/* Each block goes to a place, and the thread that takes the place frees the block before. */
+static void *be_in_crowd(void *user)
+{
+	for (size_t i = 0; i < CROWD_BLOCKS; i++)
+		free(atomic_exchange(&places[(i * 31 + (size_t)user * 7) % 4096],
+		                     fill(size_of(i))));
+	return NULL;
+}
+
+/* Waits for locks are voluntary switches; the threads have no other reason to wait. */
+static void crowd(void)
+{
+	pthread_t threads[CROWD];
+	struct rusage before, after;
+	size_t count;
+
+	getrusage(RUSAGE_SELF, &before);
+	for (int round = 0; round < 2; round++) {
+		for (size_t i = 0; i < CROWD; i++)
+			if (pthread_create(&threads[i], NULL, be_in_crowd, (void *)i) != 0)
+				exit(1);
+		for (size_t i = 0; i < CROWD; i++)
+			pthread_join(threads[i], NULL);
+	}
+	getrusage(RUSAGE_SELF, &after);
+	count = (size_t)(after.ru_nvcsw - before.ru_nvcsw);
+	if (count > 2 * CROWD * CROWD_BLOCKS / 100)
+		fail("waits of 64 threads", count, 2 * CROWD * CROWD_BLOCKS / 100);
+}
+
 static void *work(void *user)
 {
 	for (size_t i = 0; i < 20000; i++)
@@ -338,7 +372,7 @@ struct mode {
 static const struct mode modes[] = {
 	{ "rest", rest },         { "consumer", consumer }, { "buffers", buffers },
 	{ "mappings", mappings }, { "fill", fill_up },      { "sandbox", sandbox },
-	{ "refused", refused },
+	{ "crowd", crowd },       { "refused", refused },
 };
 
 int main(int argc, char **argv)

@@ -30,6 +30,10 @@ buffers_keep_their_pages() {
 	is_right buffers
 }
 
+threads_hardly_wait() {
+	is_right crowd
+}
+
 mappings_stay_few() {
 	is_right mappings
 }
@@ -55,6 +59,7 @@ limited_data() {
 check "a process that does little falls to live + 10 %" an_idle_process_falls
 check "blocks that another thread frees are used again" blocks_behind_a_queue_go_back
 check "buffers of 5 to 25 MiB keep their pages" buffers_keep_their_pages
+check "64 threads hardly ever wait for each other" threads_hardly_wait
 check "giving memory back splits no mapping" mappings_stay_few
 check "in a sandbox no new system call is made" nothing_new_is_called
 check "the kernel may refuse to take memory back" a_kernel_may_refuse

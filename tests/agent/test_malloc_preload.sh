@@ -100,8 +100,8 @@ pinned_memory_is_known_by_stack() {
 	rm -rf "$scratch/regions" "$scratch/pipe"
 	mkdir "$scratch/regions"
 	mkfifo "$scratch/pipe"
-	GEIGER_DIR=$scratch/regions GEIGER_INTERVAL=2k GEIGER_SEED=7 LD_PRELOAD=$library "$program" fragment <"$scratch/pipe" \
-		>"$scratch/out" &
+	GEIGER_DIR=$scratch/regions GEIGER_INTERVAL=2k GEIGER_SEED=7 LD_PRELOAD=$library \
+		"$program" fragment <"$scratch/pipe" >"$scratch/out" &
 	pid=$!
 	exec 3>"$scratch/pipe"
 	# Until the program has freed all that it does, and has answered.

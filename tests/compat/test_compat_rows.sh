@@ -10,8 +10,9 @@
 # under the agent.  All lines must be equal.  PHASES controls the profiler while it runs, with every
 # allocation as a sample; its lines must be equal as well.
 #
-# own: AGENT is libgeiger-malloc.so.  It samples nothing of the lists that a thread was handed before
-# sampling was switched on, and ignores switches of single threads.  So what needs these is left out.
+# own: AGENT is libgeiger-malloc.so.  It samples nothing of the lists that a thread was handed
+# before sampling was switched on, and ignores switches of single threads.  The script leaves the
+# rows out that need these.
 . tests/test.sh
 
 program=$1 phases=$2 agent=$3 compat=$4 own=${5:-}

@@ -55,6 +55,7 @@ another_prefix_works() (
 check packages_are_built packages_are_built
 check packages_are_unpacked unpacked
 check the_packaged_command_records_and_reports passes smoke
+check the_packaged_allocator_serves passes allocator
 check the_packaged_library_is_linked_to passes embedding
 check the_packaged_adapters_know_functions passes adapters
 check another_prefix_works another_prefix_works

@@ -156,6 +156,33 @@ TEST(memory_that_went_back_is_zero)
 	CHECK_EQ_U64(wrong, 0);
 }
 
+static bool is_resident(const void *p)
+{
+	unsigned char present = 0;
+	uintptr_t page = (uintptr_t)p & ~(uintptr_t)4095;
+
+	return mincore((void *)page, 4096, &present) == 0 && (present & 1) != 0; /* NOLINT */
+}
+
+/* The kernel may have made a huge page of both, and would only split it. */
+TEST(a_run_goes_back_with_its_clean_neighbor_up_to_the_end_of_a_huge_page)
+{
+	char *p, *behind;
+
+	begin();
+	p = memset(geiger_malloc(MIB), 1, MIB);
+	behind = p + gg_malloc_run_bytes(gg_malloc_slab_of(p));
+	REQUIRE((uintptr_t)behind % (2 * MIB) != 0);
+	REQUIRE(gg_malloc_slab_owner(gg_malloc_slab_of(behind)) == GG_MALLOC_OWNER_FREE);
+	/* As the kernel's own thread does, which fills huge pages. */
+	*(volatile char *)behind = 0;
+	CHECK(is_resident(behind));
+	geiger_free(p);
+	geiger_malloc_trim();
+	CHECK(!is_resident(behind));
+	CHECK(!is_resident(p));
+}
+
 /* The tables of an arena that was large go back as well. */
 TEST(tables_of_free_runs_go_back)
 {
