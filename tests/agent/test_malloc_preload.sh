@@ -89,7 +89,7 @@ behind_another_allocator_it_records_nothing() {
 		$(cat "$scratch/out") == "keep 3" ]] && ! compgen -G "$scratch/geiger-*"
 }
 
-# True if a line begins with 49.2 MiB, within 4 standard errors of 350 samples of 22 % of the blocks.
+# True if a line begins with 49.2 MiB, within 4 standard errors: 350 samples, 22 % of the blocks.
 is_near_the_truth() {
 	awk '{ exit !($2 == "MiB" && $1 > 39.8 && $1 < 58.6) }' <<<"$1"
 }
