@@ -348,7 +348,7 @@ static size_t purge(const struct gg_malloc_slab *kept)
 
 		for (run = dirty.first[bin]; run != NULL && refusals < REFUSALS_MOST; run = next) {
 			next = run->next;
-			if (run != kept)
+			if (kept == NULL || run != kept)
 				refusals += !purge_run(run);
 		}
 	}

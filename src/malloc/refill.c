@@ -292,14 +292,13 @@ void gg_malloc_heap_trim(struct gg_malloc_heap *heap)
 	gg_malloc_section_end(outer);
 }
 
-/* Gives the empty slab of a queue back. */
+/* Gives the empty slab of a queue back; the queue has one. */
 static void retire_empty(struct gg_malloc_supply *supply)
 {
 	struct gg_malloc_slab *slab = supply->first;
 
-	while (slab != NULL && slab->countdown != 0)
+	while (slab->countdown != 0)
 		slab = slab->next;
-	gg_assert(slab != NULL);
 	dequeue(supply, slab);
 	supply->empty_count = 0;
 	gg_malloc_arena_give(slab);
