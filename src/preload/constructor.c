@@ -15,6 +15,12 @@
 #include "runtime/thread.h"
 #include "unwind/unwind.h"
 
+#ifdef GG_MUSL
+enum { HAS_ADAPTERS = 0 }; /* the adapters of languages are built with glibc */
+#else
+enum { HAS_ADAPTERS = 1 };
+#endif
+
 gg_attach_entry geiger_agent_attach;
 
 /*
@@ -55,7 +61,7 @@ __attribute__((constructor)) static void construct(void)
 	if (is_running)
 		gg_mapped_modules_refresh();
 	gg_thread_leave(t);
-	if (is_running) {
+	if (is_running && HAS_ADAPTERS) {
 		gg_python_adapter_load();
 		gg_jvm_adapter_load();
 	}

@@ -81,6 +81,15 @@ static void find_runtime(void)
 		rename_us();
 }
 
+#ifdef GG_MUSL
+/* musl's loader has no indirect functions.  The constructor is early enough there. */
+const char *gg_sanitizer_runtime(void)
+{
+	if (runtime == NULL)
+		find_runtime();
+	return runtime;
+}
+#else
 static void nothing(void)
 {
 }
@@ -107,3 +116,4 @@ const char *gg_sanitizer_runtime(void)
 {
 	return relocated_pointer != NULL ? runtime : NULL;
 }
+#endif

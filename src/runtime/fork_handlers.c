@@ -81,6 +81,7 @@ static void in_child(void)
 int gg_fork_handlers_init(void)
 {
 	uint32_t *page = gg_syscall_map(FORK_PAGE_BYTES);
+	uint32_t busy_count = gg_thread.busy_count;
 	int saved_errno = errno;
 
 	gg_assert(gg_process.same_process == NULL);
@@ -91,6 +92,8 @@ int gg_fork_handlers_init(void)
 	/* Both, because emulators accept the advice and do not follow it. */
 	madvise(page, FORK_PAGE_BYTES, MADV_WIPEONFORK);
 	pthread_atfork(before_fork, in_parent, in_child);
+	/* musl allocates there, by the hook: a block of ours, and not of a handler. */
+	gg_thread.busy_count = busy_count;
 	errno = saved_errno;
 	return 0;
 }

@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/atomic.h"
 #include "base/time_units.h"
 
 /*
@@ -98,6 +99,28 @@ bool gg_syscall_has_thread(uint32_t tid)
 	return is_there;
 }
 
+#ifdef GG_MUSL
+/*
+ * musl keeps the thread id in the thread's descriptor, at a place that differs between releases.
+ * The first call comes before a filter may forbid gettid(), and finds the place.  A mutex as below
+ * would enter a list of the thread, which the interrupted code may be changing.
+ */
+uint32_t gg_syscall_known_tid(void)
+{
+	enum { FIRST_PLACE = 16, LAST_PLACE = 96 };
+	static uint32_t place; /* all threads find the same; 0: not found */
+	const char *descriptor = (const char *)pthread_self();
+	uint32_t known = gg_load_relaxed(&place), tid = known == 0 ? gg_syscall_tid() : 0;
+
+	for (uint32_t at = FIRST_PLACE; known == 0 && at < LAST_PLACE; at += sizeof(tid))
+		if (gg_load_relaxed((const uint32_t *)(const void *)(descriptor + at)) == tid)
+			known = at;
+	gg_store_relaxed(&place, known);
+	if (known != 0)
+		tid = gg_load_relaxed((const uint32_t *)(const void *)(descriptor + known));
+	return tid;
+}
+#else
 uint32_t gg_syscall_known_tid(void)
 {
 	/*
@@ -113,6 +136,7 @@ uint32_t gg_syscall_known_tid(void)
 	}
 	return tid;
 }
+#endif
 
 void gg_syscall_thread_name(char name[16])
 {

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <unistd.h>
 
 #include "unwind/unwind.h"
 #include "unwind/walk/module_lookup.h"
@@ -20,6 +21,8 @@
  * has CFI.
  */
 enum { LOADER_START_BYTES = 96 };
+
+enum { ARGUMENTS_BYTES_MAX = 64 << 20, ARGUMENTS_MAX = 1 << 20 };
 
 #define PAGE_MASK (~UINT64_C(4095))
 
@@ -66,6 +69,19 @@ static bool is_count(uint64_t word, const struct survey *survey)
  * words may do so by chance.  A false one only costs needless epochs, and drop_words() removes it
  * later.
  */
+#ifdef GG_MUSL
+enum { HAS_OWN_COUNT = 1 };
+
+/* musl's loader has no such variable; its dlopen() is hooked (preload/allocator/musl_libc.c). */
+static void find_words(const struct survey *survey)
+{
+	(void)survey;
+	gg_store_relaxed(&gg_module_lookup.words[0], &gg_module_lookup_loads);
+	gg_store_relaxed(&gg_module_lookup.word_count, 1);
+}
+#else
+enum { HAS_OWN_COUNT = 0 };
+
 static void find_words(const struct survey *survey)
 {
 	const ElfW(Sym) *symbol = NULL;
@@ -84,6 +100,7 @@ static void find_words(const struct survey *survey)
 	}
 	gg_store_relaxed(&gg_module_lookup.word_count, (uint32_t)found_count);
 }
+#endif
 
 /*
  * Drops the words that do not equal a count now: they equaled it by chance at the first refresh.  A
@@ -93,6 +110,7 @@ static void drop_words(const struct survey *survey)
 {
 	for (int i = 0; i < GG_MODULE_LOOKUP_WORDS; i++)
 		if (gg_module_lookup.words[i] != &gg_module_lookup_no_word &&
+		    gg_module_lookup.words[i] != &gg_module_lookup_loads &&
 		    !is_count(gg_load_relaxed(gg_module_lookup.words[i]), survey))
 			gg_store_relaxed(&gg_module_lookup.words[i], &gg_module_lookup_no_word);
 }
@@ -107,7 +125,7 @@ void gg_module_lookup_refresh(void)
 	gg_module_lookup_table_publish(survey.table, epoch);
 	if (have_looked)
 		drop_words(&survey);
-	else if (survey.adds != 0)
+	else if (survey.adds != 0 || HAS_OWN_COUNT)
 		find_words(&survey);
 	if (!have_looked)
 		gg_store_relaxed(
@@ -156,12 +174,33 @@ static void find_start(void)
 	gg_module_lookup_start.end = gg_module_lookup_start.begin + LOADER_START_BYTES;
 }
 
+/*
+ * Finds the number of arguments, which lies on the stack below the arguments, as these lie below
+ * the environment.  It is the first word that equals the count of words behind it; the others are
+ * addresses.  If the program has moved its environment, the place stays unknown.
+ */
+static void find_arguments(void)
+{
+	const uint64_t *environment = (const void *)environ;
+	uint64_t random = getauxval(AT_RANDOM);
+
+	if ((uintptr_t)environment % 8 != 0 || (uintptr_t)environment > random ||
+	    random - (uintptr_t)environment > ARGUMENTS_BYTES_MAX)
+		return;
+	for (uint64_t count = 0; count < ARGUMENTS_MAX && environment[-1] == 0; count++)
+		if (environment[-2 - (int64_t)count] == count) {
+			gg_module_lookup_arguments = (uintptr_t)(environment - 2 - count);
+			return;
+		}
+}
+
 void gg_unwind_init_early(void)
 {
 	if (gg_module_lookup_program.end != 0)
 		return;
 	find_start();
 	find_program();
+	find_arguments();
 }
 
 void gg_unwind_init(void)

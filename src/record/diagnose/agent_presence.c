@@ -19,14 +19,15 @@ enum { ENVIRONMENT_MAX = 1 << 20 };
 /* True if LD_PRELOAD has the agent.  Each of the `variables` ends in a 0 byte. */
 static bool is_preloaded(const char *variables, size_t length, const char *agent)
 {
-	static const char name[] = "LD_PRELOAD=";
+	static const char name[] = "LD_PRELOAD=", for_both[] = GG_LAUNCH_FOR_BOTH;
 	const char *end = variables + length, *next;
 
 	for (const char *at = variables; at < end; at = next) {
 		next = memchr(at, '\0', (size_t)(end - at));
 		next = next != NULL ? next + 1 : end;
 		if ((size_t)(next - at) > strlen(name) && memcmp(at, name, strlen(name)) == 0)
-			return memmem(at, (size_t)(next - at), agent, strlen(agent)) != NULL;
+			return memmem(at, (size_t)(next - at), agent, strlen(agent)) != NULL ||
+			       memmem(at, (size_t)(next - at), for_both, strlen(for_both)) != NULL;
 	}
 	return false;
 }

@@ -29,7 +29,7 @@ enum { READ_MAX = 256 << 20, SECTIONS_MAX = 4096, INTERPRETER_MAX = 256 };
 static const char advice_static[] = "link it dynamically, or with libgeiger: man libgeiger";
 static const char advice_go[] = "use Go's own runtime/pprof, then: geiger import";
 static const char advice_native_image[] = "run it on a Java VM: geiger record java -jar";
-static const char advice_musl[] = "build it with glibc";
+static const char advice_musl[] = "build it with glibc, or geiger with musl-gcc";
 static const char advice_allocator[] = "build it without that allocator";
 static const char advice_sanitizer[] = "build it without the sanitizer";
 static const char advice_privileges[] = "record it as the user that owns it";
@@ -44,6 +44,7 @@ struct program {
 	bool only_loading;                 /* the caller does not ask about allocators */
 	bool is_sanitized;                 /* a symbol table names a sanitizer */
 	bool refuses;                      /* its loader fails with the agent, or complains */
+	bool is_musl;                      /* its loader is musl's */
 	char *why;
 	const char *advice; /* how to profile it nevertheless; NULL: geiger knows no way */
 };
@@ -250,6 +251,13 @@ static enum gg_preloadable refused(struct program *program, const char *why)
 	return because(program, GG_PRELOADABLE_NONE, why);
 }
 
+static bool has_musl_agent;
+
+void gg_preloadable_set_musl_agent(bool has)
+{
+	has_musl_agent = has;
+}
+
 #if defined(__aarch64__)
 enum { OUR_MACHINE = EM_AARCH64 };
 #else
@@ -279,9 +287,11 @@ static enum gg_preloadable examine_elf(struct program *program)
 				: "it is statically linked, so the loader cannot add the "
 				  "agent");
 	}
-	if (strstr(program->interpreter, "/ld-musl") != NULL) {
+	program->is_musl = strstr(program->interpreter, "/ld-musl") != NULL;
+	if (program->is_musl && !has_musl_agent) {
 		program->advice = advice_musl;
-		return refused(program, "it is linked with musl, and the agent with glibc");
+		return refused(program, "it is linked with musl, and the agent for musl is not "
+		                        "installed (libgeiger-agent-musl.so)");
 	}
 	if (program->only_loading)
 		return GG_PRELOADABLE_ALL;
@@ -357,6 +367,7 @@ static void read_script(int fd, char interpreter[INTERPRETER_MAX])
 /* More than a reach: these follow from the same look at the file. */
 struct verdict {
 	bool refuses;       /* its loader fails with the agent, or complains */
+	bool is_musl;       /* it needs the agent for musl */
 	const char *advice; /* how to profile it nevertheless, or NULL */
 };
 
@@ -396,7 +407,7 @@ static enum gg_preloadable examine(const char *path, bool is_interpreter, bool o
 	}
 	free(program.sections);
 	close(program.fd);
-	*ret_verdict = (struct verdict){ program.refuses, program.advice };
+	*ret_verdict = (struct verdict){ program.refuses, program.is_musl, program.advice };
 	return interpreter[0] == '/' ? examine(interpreter, true, only_loading, why, ret_verdict)
 	                             : reach;
 }
@@ -421,6 +432,15 @@ bool gg_preloadable_refuses(const char *path, char why[GG_PRELOADABLE_WHY_MAX])
 
 	examine(path, false, true, why, &verdict);
 	return verdict.refuses;
+}
+
+bool gg_preloadable_is_musl(const char *path)
+{
+	char why[GG_PRELOADABLE_WHY_MAX];
+	struct verdict verdict;
+
+	examine(path, false, true, why, &verdict);
+	return verdict.is_musl;
 }
 
 const char *gg_preloadable_advice(const char *path)

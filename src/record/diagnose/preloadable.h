@@ -27,9 +27,15 @@ enum { GG_PRELOADABLE_WHY_MAX = 200 };
 /* `why` gets a text like "it is ..."; empty for GG_PRELOADABLE_ALL. */
 enum gg_preloadable gg_preloadable_of(const char *path, char why[GG_PRELOADABLE_WHY_MAX]);
 
+/* True for a program of musl, which needs the agent for musl. */
+bool gg_preloadable_is_musl(const char *path);
+
+/* Says whether that agent is installed: without it (the default) such programs are NONE. */
+void gg_preloadable_set_musl_agent(bool has);
+
 /*
  * True if the program's loader would fail with the agent or complain about it.  musl's loader ends
- * the program, since the agent needs glibc; a loader of another architecture prints an error.
+ * the program if the agent needs glibc; a loader of another architecture prints an error.
  * `why` as above.
  */
 bool gg_preloadable_refuses(const char *path, char why[GG_PRELOADABLE_WHY_MAX]);

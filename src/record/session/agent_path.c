@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* agent_path - finds the files of the agent and of a command (record/session/launch.h). */
+#include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "record/session/launch.h"
@@ -11,6 +13,7 @@
 #define AGENT_NAME  "libgeiger-agent.so"
 #define COMPAT_NAME "libgeiger-compat.so"
 #define MALLOC_NAME "libgeiger-malloc.so"
+#define MUSL_NAME   "libgeiger-agent-musl.so"
 
 static bool uses_own_allocator;
 
@@ -158,4 +161,59 @@ bool gg_launch_refuses(const char *command)
 	char path[GG_LAUNCH_PATH_MAX], why[GG_PRELOADABLE_WHY_MAX];
 
 	return find_command(command, path) == 0 && gg_preloadable_refuses(path, why);
+}
+
+/* --- programs of musl --- */
+
+/*
+ * The folder beside the agent that serves both libcs.  glibc's loader replaces "$LIB" in
+ * LD_PRELOAD by the name of its folder of libraries, such as lib64; musl's loader takes it as it
+ * stands.  So one path leads each of them to its own agent, also in the children of a program that
+ * have the other libc.
+ */
+#define BOTH_FOLDER "geiger-preload/"
+
+static bool is_same_file(const char *a, const char *b)
+{
+	struct stat first, second;
+
+	return stat(a, &first) == 0 && stat(b, &second) == 0 && first.st_ino == second.st_ino &&
+	       first.st_dev == second.st_dev;
+}
+
+/*
+ * Makes the path that serves both libcs, if it leads glibc to this agent: the name that glibc puts
+ * in is the end of the folder of our own libc.
+ */
+static bool find_for_both(char path[GG_LAUNCH_PATH_MAX], const char *agent, const char *musl_agent)
+{
+	char folder[GG_LAUNCH_PATH_MAX], expanded[GG_LAUNCH_PATH_MAX];
+	const char *slash = strrchr(agent, '/'), *end;
+	Dl_info libc;
+
+	if (slash == NULL || strchr(agent, '$') != NULL || dladdr((void *)abort, &libc) == 0 ||
+	    libc.dli_fname == NULL || (end = strrchr(libc.dli_fname, '/')) == NULL)
+		return false;
+	snprintf(folder, sizeof(folder), "%.*s", (int)(end - libc.dli_fname), libc.dli_fname);
+	end = strncmp(folder, "/usr/", 5) == 0 ? folder + 4 : folder;
+	return snprintf(expanded, sizeof(expanded), "%.*s" BOTH_FOLDER "%s/" AGENT_NAME,
+	                (int)(slash + 1 - agent), agent, end + 1) < (int)sizeof(expanded) &&
+	       is_same_file(expanded, agent) &&
+	       snprintf(path, GG_LAUNCH_PATH_MAX, "%.*s" GG_LAUNCH_FOR_BOTH,
+	                (int)(slash + 1 - agent), agent) < GG_LAUNCH_PATH_MAX &&
+	       is_same_file(path, musl_agent);
+}
+
+void gg_launch_fit_agent(char path[GG_LAUNCH_PATH_MAX], const char *agent, const char *command)
+{
+	char file[GG_LAUNCH_PATH_MAX], musl_agent[GG_LAUNCH_PATH_MAX];
+	bool is_installed = !uses_own_allocator &&
+	                    find_beside(musl_agent, agent, MUSL_NAME, NULL, NULL) == 0;
+
+	gg_preloadable_set_musl_agent(is_installed);
+	if (is_installed && find_for_both(path, agent, musl_agent))
+		return;
+	if (is_installed && find_command(command, file) == 0 && gg_preloadable_is_musl(file))
+		agent = musl_agent;
+	memcpy(path, agent, strlen(agent) + 1);
 }

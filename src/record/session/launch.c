@@ -136,7 +136,8 @@ int gg_launch_environment(struct gg_launch_environment *ret_environment,
 	*ret_environment = environment;
 	if (settings->agent == NULL)
 		return 0;
-	add_preload(&environment, settings->agent, settings->compat);
+	add_preload(&environment, settings->preload != NULL ? settings->preload : settings->agent,
+	            settings->compat);
 	add_adapter(&environment, settings->agent, "GEIGER_PYTHON", "python");
 	add_adapter(&environment, settings->agent, "GEIGER_JVM", "jvm");
 	if (settings->directory != NULL)

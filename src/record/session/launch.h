@@ -25,7 +25,8 @@
 struct gg_launch_settings {
 	const char *
 		agent; /* path of the library; NULL: no agent, and all other settings are ignored */
-	const char *compat; /* path of the library with other profilers' calls; NULL: without it */
+	const char *preload; /* the agent's path in LD_PRELOAD; NULL: as `agent` */
+	const char *compat;  /* path of the library with other profilers' calls; NULL: without it */
 	const char *directory; /* of the session's regions */
 	const char *log; /* where agents report problems; the user's own setting has precedence */
 	/* In bytes, or in allocations with that scheme.  With `error`, a plan's interval. */
@@ -59,6 +60,16 @@ GG_MUST_CHECK int gg_launch_find_agent(char path[GG_LAUNCH_PATH_MAX], struct gg_
  * code of the agent, and replaces the allocator.
  */
 void gg_launch_use_own_allocator(void);
+
+/* The end of a path that serves programs of glibc and of musl. */
+#define GG_LAUNCH_FOR_BOTH "geiger-preload/$LIB/libgeiger-agent.so"
+
+/*
+ * Makes the path for LD_PRELOAD from that of the agent: one that serves programs of glibc and of
+ * musl, if the agent for musl is installed, or else the agent that fits the command.  From then on
+ * programs of musl count as others do (gg_preloadable_set_musl_agent()).
+ */
+void gg_launch_fit_agent(char path[GG_LAUNCH_PATH_MAX], const char *agent, const char *command);
 
 /* Finds libgeiger-compat in the agent's directory.  Errors as gg_launch_find_agent(). */
 GG_MUST_CHECK int gg_launch_find_compat(char path[GG_LAUNCH_PATH_MAX], const char *agent,

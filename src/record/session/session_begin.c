@@ -190,7 +190,7 @@ static int check_focus_alone(const struct gg_session *s)
 static int begin_command(struct gg_session *s)
 {
 	const struct gg_session_options *options = s->options;
-	char agent[GG_LAUNCH_PATH_MAX], compat[GG_LAUNCH_PATH_MAX],
+	char agent[GG_LAUNCH_PATH_MAX], compat[GG_LAUNCH_PATH_MAX], preload[GG_LAUNCH_PATH_MAX],
 		log[GG_SESSION_DIRECTORY_PATH_MAX + 16];
 	struct gg_launch_settings settings = {
 		.agent = agent,
@@ -232,6 +232,10 @@ static int begin_command(struct gg_session *s)
 	if (status < 0)
 		return status;
 	snprintf(log, sizeof(log), "%s/%s", s->processes.directory.name, GG_SESSION_DIRECTORY_LOG);
+	if (options->pid == 0 && !options->compat) {
+		gg_launch_fit_agent(preload, agent, options->command[0]);
+		settings.preload = preload;
+	}
 	/* Its loader would fail with the agent.  It runs without, and the last line tells why. */
 	if (options->pid == 0 && gg_launch_refuses(options->command[0]))
 		settings.agent = NULL;

@@ -3,7 +3,9 @@
 #include "region/writer/exact_live.h"
 
 #include <errno.h>
+#ifndef GG_MUSL
 #include <linux/futex.h>
+#endif
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>

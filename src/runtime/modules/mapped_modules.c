@@ -173,6 +173,9 @@ void gg_mapped_modules_refresh(void)
 
 	if (gg_likely(!gg_mapped_modules_is_used()))
 		return;
+	/* A library is being loaded: its constructors run before the loader's caller can count. */
+	if (gg_unlikely(gg_load_relaxed(&gg_module_lookup_loading) != 0))
+		gg_add_acq_rel(&gg_module_lookup_loads, 1);
 	/* The epoch is read before the list, so a change during the reading causes another one. */
 	epoch = gg_module_lookup_epoch();
 	if (!gg_module_lookup_table_is_current(epoch))

@@ -8,6 +8,8 @@
 #include "unwind/walk/stack_bounds.h"
 
 const uint64_t gg_module_lookup_no_word;
+uint64_t gg_module_lookup_loads;
+uint32_t gg_module_lookup_loading;
 
 struct gg_module_lookup gg_module_lookup __attribute__((aligned(64))) = {
 	.words = { &gg_module_lookup_no_word, &gg_module_lookup_no_word, &gg_module_lookup_no_word,
@@ -25,6 +27,7 @@ static uint64_t current_table;
 enum { TABLE_EPOCH_SHIFT = 24 };
 
 struct gg_module_lookup_row gg_module_lookup_program, gg_module_lookup_start;
+uint64_t gg_module_lookup_arguments;
 
 /*
  * The dynamic linker binds it with the library, so that constructors that run before
@@ -241,4 +244,15 @@ bool gg_module_lookup_find(uint64_t pc, struct gg_cfi_module *ret_module)
 	if (row.begin == gg_module_lookup_program.begin)
 		return find_program(ret_module);
 	return find_sections(&row, ret_module);
+}
+
+bool gg_module_lookup_has(uint64_t pc)
+{
+	gg_module_lookup_find_object *find = gg_load_relaxed(&gg_module_lookup_finder);
+	struct gg_module_lookup_object found;
+	struct gg_module_lookup_row row;
+
+	if (find != NULL)
+		return find((void *)(uintptr_t)pc, &found) == 0;
+	return gg_module_lookup_table_find(pc, &row);
 }

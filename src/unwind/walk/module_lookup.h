@@ -26,8 +26,9 @@
  * - A false word costs needless epochs, so a word that changes unlike a counter is dropped.
  * - The loader counts a module before any of its code can run, so a walk that has the module's code
  *   on its stack sees the new count.
- * - If no word is found (musl, which never unloads; a static program), the agent's hooks call
- *   gg_unwind_modules_changed().
+ * - The loader of musl has no such words, and never unloads.  The agent for musl hooks dlopen()
+ *   and counts in a word of its own (gg_module_lookup_loads).
+ * - If no word is found (a static program), the agent's hooks call gg_unwind_modules_changed().
  *
  * Threads  Any thread may call all functions but refresh(), also in signal handlers.  Only one
  *          thread at a time may call refresh().
@@ -58,6 +59,13 @@ struct gg_module_lookup {
 
 extern struct gg_module_lookup gg_module_lookup;
 extern const uint64_t gg_module_lookup_no_word; /* unused `words` point to it */
+
+/*
+ * Counts changes of the modules where no word of the loader does (musl): a hook of dlopen() adds to
+ * it, and while a library is being loaded each walk does.
+ */
+extern uint64_t gg_module_lookup_loads;
+extern uint32_t gg_module_lookup_loading; /* calls of that hook that have not returned */
 
 /* A module by its addresses, for a libc without _dl_find_object(). */
 struct gg_module_lookup_row {
@@ -100,6 +108,9 @@ extern struct gg_module_lookup_row gg_module_lookup_program;
  * The loader's entry code, which calls the constructors of libraries.  It has no CFI and no caller.
  */
 extern struct gg_module_lookup_row gg_module_lookup_start;
+
+/* The place of the number of arguments, below which the main stack begins; 0: unknown. */
+extern uint64_t gg_module_lookup_arguments;
 
 /* The result of _dl_find_object(), as glibc 2.35 and later declare it. */
 struct gg_module_lookup_object {
@@ -149,6 +160,9 @@ static inline uint64_t gg_module_lookup_cache_epoch(uint64_t epoch)
 
 /* Fills *ret_module with the module that contains pc.  Returns false if no module does. */
 bool gg_module_lookup_find(uint64_t pc, struct gg_cfi_module *ret_module);
+
+/* True if a module contains pc, with or without CFI. */
+bool gg_module_lookup_has(uint64_t pc);
 
 /* Finds the module by the table alone, as with a libc without _dl_find_object(); for tests. */
 bool gg_module_lookup_find_in_table(uint64_t pc, struct gg_cfi_module *ret_module);

@@ -6,6 +6,7 @@
  * was not checked yet, the end of the stack, and the frame where the stack cache begins.
  */
 #include "base/compiler.h"
+#include "unwind/walk/code_rule.h"
 #include "unwind/walk/module_lookup.h"
 #include "unwind/walk/walk.h"
 
@@ -17,6 +18,8 @@ enum {
 	 * Signals on x86-64 leave 128 bytes alone.
 	 */
 	RED_ZONE_BYTES = 128,
+	/* The frames of libc below the arguments of the process, without those of main(). */
+	START_BYTES = 256,
 };
 
 static void count(uint64_t *counter)
@@ -188,6 +191,8 @@ static uint64_t compile(struct gg_walk *w, uint64_t key)
 	if (has_module && !w->is_interrupted &&
 	    gg_cfi_rule_at(&module, w->pc, NULL).kind != GG_RULE_NONE)
 		return GG_RULE_CACHE_ODD | GG_ODD_OUTERMOST;
+	if (gg_module_lookup_has(w->pc) && gg_code_rule(w, &rule) && gg_arch_pack(rule, &packed))
+		return packed;
 	count(&w->thread->stats.fallback_rules);
 	return GG_ARCH_FALLBACK;
 }
@@ -227,6 +232,13 @@ static bool end_badly(struct gg_walk *w, uint64_t rule)
 	struct gg_cfi_module module;
 	uint64_t pc = gg_rule_cache_lookup_pc(key_of(w));
 
+	/*
+	 * The code of musl that calls main(), or a thread's function, has no CFI.  The first lies
+	 * right below the arguments of the process; the second has cleared the frame pointer.
+	 */
+	if (rule == GG_ARCH_FALLBACK && !w->is_interrupted &&
+	    (w->fp == 0 || gg_module_lookup_arguments - w->sp < START_BYTES))
+		return end(w, GG_UNWIND_COMPLETE);
 	if (rule == GG_ARCH_FALLBACK && (!gg_module_lookup_find(pc, &module) ||
 	                                 gg_cfi_rule_at(&module, pc, NULL).kind == GG_RULE_NONE))
 		return end(w, GG_UNWIND_NO_CFI);
