@@ -59,8 +59,28 @@ stacks_are_whole() {
 	"$GEIGER" record -i 64 -o y.geiger -- ./program ./library.so || return
 	sqlite3 y.geiger "select name, sum(value) from counter where name like 'walks:%' group by name" >walks
 	cat walks
+	# No hook is called by the real function of another one.
+	[[ -z $(sqlite3 y.geiger "select * from counter where name = 'dropped: interrupted itself'") ]] || return
 	grep -q '^walks: complete|[0-9]' walks && ! grep -v '^walks: complete|' walks
 }
+# A block of 100 bytes is a sample with probability p = 0.79, so the estimate of 1000 of them has a
+# standard deviation of sqrt(1000 (1 - p) / p) = 16.3; the bounds are six.  If a function called the
+# hook of another one, half as many blocks more would be seen.
+samples_are_of_each_block_once() {
+	rm -f y.geiger
+	"$GEIGER" record -i 64 -o y.geiger -- ./program ./library.so || return
+	"$GEIGER" report y.geiger -m allocated -u count --total --all-frames -n 0 --bytes --no-head >report.txt
+	for name in by_malloc by_realloc by_posix_memalign by_aligned_alloc by_memalign by_valloc; do
+		count=$(awk -v name="$name" '$0 ~ " " name "( |$)" { print $1 }' report.txt)
+		echo "$name $count"
+		((count > 1000 - 98 && count < 1000 + 98)) || return
+	done
+	count=$(awk '/ by_calloc( |$)/ { print $1 }' report.txt)
+	echo "by_calloc $count"
+	((count > 2000 - 139 && count < 2000 + 139))
+}
+check samples_are_of_each_block_once samples_are_of_each_block_once
+
 if command -v sqlite3 >/dev/null; then
 	check stacks_lead_through_code_without_cfi_to_the_first_frame stacks_are_whole
 fi
