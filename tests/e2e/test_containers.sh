@@ -1,0 +1,178 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck source=tests/test.sh disable=SC2016,SC2317 # scripts of other shells; `check` calls functions
+#
+# test_containers.sh GEIGER AGENT [AGENT_MUSL] - what containers do to a program, by unshare and control groups.
+#
+# tests/attach/test_attach_containers.py attaches to containers from outside.
+. tests/test.sh
+
+geiger=$1 agent=$2 agent_musl=${3-}
+unset GEIGER_DIR GEIGER_LOG GEIGER_AGENT
+manifest=$PWD/packaging/kubernetes/pod.yaml
+cd "$scratch" || exit 1
+chmod 755 .
+
+cat >server.c <<'END'
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+static void *volatile kept;
+__attribute__((noinline)) static void serve(void)
+{
+	for (int i = 0; i < 300; i++)
+		memset(kept = malloc(100000), 1, 100000);
+}
+int main(int argc, char *argv[])
+{
+	serve();
+	if (argc > 1)
+		return write(1, "ready\n", 6) == 6 && read(0, argv[1], 1) == 0 ? 0 : 1;
+	return 0;
+}
+END
+check a_program_is_built cc -O1 -g -o server server.c
+
+if ! unshare -Urmpf --mount-proc true 2>/dev/null; then
+	echo 'skipped - a_container_records_itself: no user namespaces here'
+	finish
+fi
+
+# shown PROFILE - all 300 blocks of the function, of which each is a sample with probability 0.78: the
+# standard deviation is 3 %, and the bounds are six of them.
+shown() {
+	"$geiger" report "$1" -m allocated --total --bytes --no-head -u bytes >report.txt
+	cat report.txt
+	awk '$0 ~ / serve / && $1 > 24600000 && $1 < 35400000 { found = 1 } END { exit !found }' report.txt
+}
+
+# A user without rights, whose namespaces are of its own; no other file system can be written to.
+records_itself() {
+	rm -rf shared
+	mkdir -m 1777 shared
+	timeout 60 unshare -Urmpf --mount-proc sh -c '
+		mount -t tmpfs -o size=32m tmpfs /dev/shm &&
+		"$0" record -q -i 64k -o shared/x.geiger -- ./server' "$geiger" && shown shared/x.geiger
+}
+check a_container_records_itself records_itself
+
+records_on_a_read_only_root() {
+	mkdir -p root
+	timeout 60 unshare -Urmpf --mount-proc sh -c '
+		mount --rbind / root && mount -o remount,bind,ro root || exit
+		mount -t tmpfs -o size=64m tmpfs root/dev/shm && mount -t tmpfs -o size=64m tmpfs root/tmp &&
+			cp server root/tmp/ || exit
+		exec chroot root sh -c "
+			! touch /new 2>/dev/null && cd / && \"\$0\" record -q -i 64k -o /dev/shm/x.geiger -- /tmp/server &&
+			\"\$0\" report /dev/shm/x.geiger -m allocated --total --bytes --no-head" "$0"' "$geiger" >report.txt
+	local status=$?
+	cat report.txt
+	((status == 0)) && grep -q ' serve ' report.txt
+}
+check a_container_with_a_read_only_root_records_itself records_on_a_read_only_root
+
+# Another maker of containers: all namespaces are new, the root is read-only, and capabilities gone.
+records_in_bubblewrap() {
+	mkdir -p wrapped
+	timeout 60 bwrap --ro-bind / / --dev /dev --proc /proc --tmpfs /tmp --bind "$PWD/wrapped" /mnt \
+		--ro-bind "$PWD/server" /tmp/server --unshare-all --cap-drop ALL --die-with-parent \
+		"$geiger" record -q -i 64k -o /mnt/x.geiger -- /tmp/server && shown wrapped/x.geiger
+}
+if command -v bwrap >/dev/null; then
+	check bubblewrap_records_within records_in_bubblewrap
+else
+	echo 'skipped - bubblewrap_records_within: no bwrap'
+fi
+
+# sidecar AGENT PROGRAM - a container whose program has the agent alone, and another one with other
+# pids and mounts that sees nothing of it but the folder of regions.
+sidecar() {
+	local library=$1 program=$2 status
+	rm -rf regions
+	mkdir -m 1777 regions
+	mkfifo -m 600 stop said 2>/dev/null
+	LD_PRELOAD=$library GEIGER_DIR=$PWD/regions GEIGER_INTERVAL=64k timeout 120 \
+		unshare -Urmpf --mount-proc "$program" wait <stop >said &
+	exec 5>stop
+	head -1 said
+	timeout 60 unshare -Urmpf --mount-proc sh -c '"$0" ls regions && "$0" salvage -q -o beside.geiger regions' "$geiger"
+	status=$?
+	exec 5>&-
+	wait
+	((status == 0)) && shown beside.geiger
+}
+check a_sidecar_reads_the_regions_of_a_container sidecar "$agent" ./server
+
+# An image that has nothing but musl, the program and the agent, as one of Alpine may be.
+image_of_musl() {
+	rm -f musl.geiger image/tmp/*
+	musl-gcc -O1 -g -Wl,--eh-frame-hdr -o image/server server.c || return
+	timeout 60 unshare -Urmpf sh -c 'mount -t proc proc image/proc &&
+		LD_PRELOAD=/lib/agent.so GEIGER_DIR=/tmp GEIGER_INTERVAL=64k exec chroot image /server' 2>errors || return
+	cat errors # chroot is of glibc, whose loader has no such file yet
+	ls image/tmp
+	"$geiger" salvage -q -o musl.geiger image/tmp && "$geiger" symbolize --sysroot image musl.geiger &&
+		shown musl.geiger
+}
+if [[ -n $agent_musl ]] && command -v musl-gcc >/dev/null; then
+	mkdir -p image/{lib,proc,tmp}
+	cp "$agent_musl" image/lib/agent.so
+	cp -L /lib/ld-musl-*.so.1 image/lib/
+	check an_image_of_musl_is_profiled_by_the_agent_alone image_of_musl
+fi
+
+# What the manifest's first container runs, in a folder that stands for the volume.
+pod_brings_the_agent() {
+	local script
+	rm -rf volume pod.geiger
+	mkdir volume
+	script=$(sed -n 's/^ *- \(cp .*libgeiger-agent.so.*\)$/\1/p' "$manifest")
+	echo "$script"
+	script=${script//\/usr\/lib\/\*/$(dirname "$agent")}
+	script=${script//\/geiger\//volume/}
+	sh -c "$script" || return
+	LD_PRELOAD=$PWD/volume/libgeiger-agent.so GEIGER_DIR=$PWD/volume/regions GEIGER_KEEP=8 GEIGER_INTERVAL=64k \
+		unshare -Urmpf --mount-proc ./server || return
+	"$geiger" salvage -q -o pod.geiger volume/regions && shown pod.geiger
+}
+check the_pod_brings_the_agent_into_the_program pod_brings_the_agent
+
+# in_group LIMIT COMMAND... - below a limit of memory, by version 1 or 2 of control groups.
+group=
+for folder in /sys/fs/cgroup/memory /sys/fs/cgroup; do
+	if [[ -z $group ]] && mkdir "$folder/geiger-test-$$" 2>/dev/null; then
+		group=$folder/geiger-test-$$
+		if [[ ! -e $group/memory.limit_in_bytes && ! -e $group/memory.max ]]; then
+			rmdir "$group"
+			group=
+		fi
+	fi
+done
+in_group() {
+	local limit=$1 file=memory.limit_in_bytes
+	shift
+	[[ -e $group/$file ]] || file=memory.max
+	echo "$limit" >"$group/$file" && sh -c 'echo $$ >"$0/cgroup.procs" && exec "$@"' "$group" "$@"
+}
+if [[ -n $group ]]; then
+	# The program takes 29 MiB; the region and the recorder are in the same group.
+	limited() {
+		in_group 96M "$geiger" record -q -i 64k -o limited.geiger -- ./server && shown limited.geiger
+	}
+	check a_limit_of_memory_that_the_program_keeps_is_kept_under_geiger limited
+	# The kernel kills the program at the limit: what it held until then is there.
+	killed() {
+		rm -f killed.geiger
+		in_group 20M sh -c 'LD_PRELOAD=$1 GEIGER_DIR=$2 GEIGER_INTERVAL=64k exec ./server' sh "$agent" "$PWD/regions"
+		[[ $? == 137 ]] || return
+		"$geiger" salvage -q -o killed.geiger regions
+		"$geiger" report killed.geiger --total --bytes --no-head | tee report.txt
+		awk '$0 ~ / serve / && $1 > 8000000 { found = 1 } END { exit !found }' report.txt
+	}
+	rm -f regions/*
+	check a_program_that_its_limit_kills_leaves_its_profile killed
+	rmdir "$group"
+else
+	echo 'skipped - a_limit_of_memory_that_the_program_keeps_is_kept_under_geiger: no group can be made'
+fi
+finish
