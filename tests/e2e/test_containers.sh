@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# shellcheck source=tests/test.sh disable=SC2016,SC2317 # scripts of other shells; `check` calls functions
+# shellcheck source=tests/test.sh disable=SC2016,SC2317 # scripts of others; `check` calls functions
 #
-# test_containers.sh GEIGER AGENT [AGENT_MUSL] - what containers do to a program, by unshare and control groups.
+# test_containers.sh GEIGER AGENT [AGENT_MUSL] - records in containers that unshare and control
+# groups make.
 #
 # tests/attach/test_attach_containers.py attaches to containers from outside.
 . tests/test.sh
@@ -38,7 +39,7 @@ if ! unshare -Urmpf --mount-proc true 2>/dev/null; then
 	finish
 fi
 
-# shown PROFILE - all 300 blocks of the function, of which each is a sample with probability 0.78: the
+# shown PROFILE - all 300 blocks of the function.  Each is a sample with probability 0.78, so the
 # standard deviation is 3 %, and the bounds are six of them.
 shown() {
 	"$geiger" report "$1" -m allocated --total --bytes --no-head -u bytes >report.txt
@@ -46,7 +47,7 @@ shown() {
 	awk '$0 ~ / serve / && $1 > 24600000 && $1 < 35400000 { found = 1 } END { exit !found }' report.txt
 }
 
-# A user without rights, whose namespaces are of its own; no other file system can be written to.
+# Namespaces of its own, with a small /dev/shm.
 records_itself() {
 	rm -rf shared
 	mkdir -m 1777 shared
@@ -71,7 +72,7 @@ records_on_a_read_only_root() {
 }
 check a_container_with_a_read_only_root_records_itself records_on_a_read_only_root
 
-# Another maker of containers: all namespaces are new, the root is read-only, and capabilities gone.
+# Another maker of containers: new namespaces, a read-only root, and no capabilities.
 records_in_bubblewrap() {
 	mkdir -p wrapped
 	timeout 60 bwrap --ro-bind / / --dev /dev --proc /proc --tmpfs /tmp --bind "$PWD/wrapped" /mnt \
@@ -121,7 +122,7 @@ if [[ -n $agent_musl ]] && command -v musl-gcc >/dev/null; then
 	check an_image_of_musl_is_profiled_by_the_agent_alone image_of_musl
 fi
 
-# What the manifest's first container runs, in a folder that stands for the volume.
+# Runs the command of the manifest's first container, in a folder that stands for the volume.
 pod_brings_the_agent() {
 	local script
 	rm -rf volume pod.geiger
