@@ -16,6 +16,7 @@ build() {
 	musl-gcc "${options[@]}" -o program "$sources/program.c" &&
 		musl-gcc "${options[@]}" -Wl,--eh-frame-hdr -o with_cfi "$sources/program.c" &&
 		musl-gcc "${options[@]}" -fno-omit-frame-pointer -o with_fp "$sources/program.c" &&
+		musl-gcc "${options[@]}" -o filtered "$sources/filtered.c" &&
 		musl-gcc "${options[@]}" -o starter "$sources/starter.c" &&
 		musl-gcc "${options[@]}" -shared -fPIC -o library.so "$sources/library.c"
 }
@@ -84,6 +85,12 @@ check samples_are_of_each_block_once samples_are_of_each_block_once
 if command -v sqlite3 >/dev/null; then
 	check stacks_lead_through_code_without_cfi_to_the_first_frame stacks_are_whole
 fi
+
+# The agent takes the thread id from musl where gettid() is forbidden.
+filtered() {
+	counts ./filtered && has allocate 2000
+}
+check under_a_filter_of_system_calls_threads_are_sampled filtered
 
 # both_see PROGRAM... - the shell has glibc, and the program musl: each is under its own agent.
 both_see() {
