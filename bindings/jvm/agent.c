@@ -29,7 +29,7 @@ DOOR const char *gg_jvm_install(const struct gg_agent_functions *agent)
 	if (gg_load_relaxed(&gg_embed_settings.is_own) != 0)
 		return "-agentpath: records them to a region of its own already";
 	gg_embed_settings_refresh();
-	/* A callback may be giving back the sampler of an earlier attach; the thread waits for it. */
+	/* A callback may be giving back an earlier attach's sampler; the thread waits for it. */
 	return gg_jvm_join_start() == 0 ? NULL : "no thread could be started";
 }
 
