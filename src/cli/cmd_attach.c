@@ -16,6 +16,7 @@
 #include "attach/jvm_socket.h"
 #include "attach/survey.h"
 #include "base/json.h"
+#include "cli/attach_dotnet.h"
 #include "cli/attach_inside.h"
 #include "cli/attach_jvm.h"
 #include "cli/attach_leave.h"
@@ -47,7 +48,7 @@ static const struct gg_option attach_option_table[] = {
 	{ "cgroup", 0, GG_OPTION_TEXT, offsetof(struct gg_attach_options, group), "PATH",
 	  "every process of this control group, and below it" },
 	{ "only", 0, GG_OPTION_CHOICE, offsetof(struct gg_attach_options, only),
-	  "native|jvm|dotnet|python", "which memory to profile; native (and Java) or jvm" },
+	  "native|jvm|dotnet|python", "which memory to profile; default: all but python" },
 	{ "from-inside", 0, GG_OPTION_FLAG, offsetof(struct gg_attach_options, from_inside), NULL,
 	  "with -o: the process loads the agent by itself" },
 	{ "dry-run", 'n', GG_OPTION_FLAG, offsetof(struct gg_attach_options, dry_run), NULL,
@@ -199,11 +200,13 @@ static int check_several(const struct gg_invocation *invocation, struct gg_error
 
 static int check_request(struct gg_attach_options *given, struct gg_error *error)
 {
-	if (given->only != GG_ATTACH_NATIVE && given->only != GG_ATTACH_JVM)
+	if (given->only == GG_ATTACH_PYTHON)
 		return gg_error_set(error, -EINVAL, "attach: --only",
-		                    "Leave it out, or give native or jvm.",
-		                    "geiger cannot attach to the heap of %s alone yet",
-		                    given->only == GG_ATTACH_DOTNET ? ".NET" : "Python");
+		                    "Leave it out, or give native, jvm or dotnet.",
+		                    "geiger cannot attach to the heap of Python alone yet");
+	if (given->only == GG_ATTACH_DOTNET && given->output == NULL && !given->dry_run)
+		return gg_error_set(error, -EINVAL, "attach: --only dotnet", "Add -o FILE.",
+		                    ".NET's memory can only be recorded");
 	if (given->sampling.compat)
 		return gg_error_set(error, -EINVAL, "attach: --compat", NULL,
 		                    "only a process that geiger starts can have it");
@@ -235,6 +238,8 @@ static int run_attach(struct gg_invocation *invocation)
 		return pid;
 	if (status == 0)
 		status = check_request(given, error);
+	if (status == 0 && given->only == GG_ATTACH_DOTNET && !is_group)
+		return gg_attach_dotnet(pid, given, error);
 	if (status == 0 && !given->dry_run)
 		status = gg_launch_find_agent(agent, error);
 	if (status < 0)

@@ -259,7 +259,7 @@ static int read_event(const struct gg_nettrace_event *event, const struct gg_net
 }
 
 /* Sets the ends of all samples, if the stream can tell them. */
-static int follow_lives(struct gg_dotnet_trace *trace)
+static int follow_lives(struct gg_dotnet_trace *trace, bool has_collections)
 {
 	uint64_t collections = 0, unknown = 0;
 	int status = 0;
@@ -272,7 +272,7 @@ static int follow_lives(struct gg_dotnet_trace *trace)
 		unknown += lives->unknown_count;
 	}
 	/* A report of survivors that was lost would end objects that live. */
-	trace->facts.has_lives = collections > 0 && unknown == 0 &&
+	trace->facts.has_lives = (collections > 0 || has_collections) && unknown == 0 &&
 	                         trace->facts.head.lost_count == 0;
 	for (size_t i = 0; i < trace->lives.count && status == 0; i++) {
 		const struct gg_object_lives *lives = &trace->lives.items[i].lives;
@@ -290,7 +290,7 @@ static int follow_lives(struct gg_dotnet_trace *trace)
 }
 
 int gg_dotnet_trace_read(struct gg_dotnet_trace **ret_trace, const uint8_t *bytes, size_t length,
-                         struct gg_nettrace_fault *ret_fault)
+                         bool has_collections, struct gg_nettrace_fault *ret_fault)
 {
 	struct gg_dotnet_trace *trace = calloc(1, sizeof(*trace));
 	int status;
@@ -299,7 +299,7 @@ int gg_dotnet_trace_read(struct gg_dotnet_trace **ret_trace, const uint8_t *byte
 		return -ENOMEM;
 	status = gg_nettrace_read(bytes, length, read_event, trace, &trace->facts.head, ret_fault);
 	if (status == 0)
-		status = follow_lives(trace);
+		status = follow_lives(trace, has_collections);
 	if (status < 0) {
 		gg_dotnet_trace_free(trace);
 		return status;

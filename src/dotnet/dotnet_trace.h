@@ -4,7 +4,7 @@
  *
  *   struct gg_dotnet_trace *trace;
  *
- *   gg_dotnet_trace_read(&trace, bytes, length, &fault);   the bytes must outlive the trace
+ *   gg_dotnet_trace_read(&trace, bytes, length, false, &fault);    the bytes must outlive it
  *   gg_dotnet_trace_write(trace, &sink);
  *   gg_dotnet_trace_free(trace);
  *
@@ -56,9 +56,13 @@ struct gg_dotnet_sink {
 	void *context;
 };
 
-/* Returns 0, -EBADMSG with *ret_fault set, or -ENOMEM. */
+/*
+ * `has_collections`: the stream would have the events of collections if there were any, so without
+ * any all objects live.  Returns 0, -EBADMSG with *ret_fault set, or -ENOMEM.
+ */
 GG_MUST_CHECK int gg_dotnet_trace_read(struct gg_dotnet_trace **ret_trace, const uint8_t *bytes,
-                                       size_t length, struct gg_nettrace_fault *ret_fault);
+                                       size_t length, bool has_collections,
+                                       struct gg_nettrace_fault *ret_fault);
 void gg_dotnet_trace_free(struct gg_dotnet_trace *trace); /* NULL is fine */
 const struct gg_dotnet_facts *gg_dotnet_trace_facts(const struct gg_dotnet_trace *trace);
 

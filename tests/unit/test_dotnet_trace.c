@@ -246,7 +246,7 @@ TEST(a_stream_may_be_cut_anywhere)
 			uint8_t *copy = memcpy(malloc(length), writer.file.data, length);
 			struct gg_dotnet_trace *trace;
 			struct gg_nettrace_fault fault;
-			int status = gg_dotnet_trace_read(&trace, copy, length, &fault);
+			int status = gg_dotnet_trace_read(&trace, copy, length, false, &fault);
 
 			if (status == 0) {
 				const struct gg_dotnet_facts *facts = gg_dotnet_trace_facts(trace);
@@ -301,7 +301,7 @@ TEST(no_changed_byte_does_harm)
 				writer.file.data[at] = (char)values[j];
 				status = gg_dotnet_trace_read(&trace,
 				                              (const uint8_t *)writer.file.data,
-				                              writer.file.length, &fault);
+				                              writer.file.length, false, &fault);
 				CHECK(status == 0 || (status == -EBADMSG && fault.message != NULL &&
 				                      fault.offset <= writer.file.length));
 				if (status == 0)

@@ -47,6 +47,8 @@ struct gg_import_options {
 	double interval_bytes; /* how a file that does not say so was sampled; 0: unknown */
 	bool is_allocated;     /* numbers that the file leaves ambiguous count all allocations */
 	bool ignore_files;     /* do not open the files that the profile names */
+	/* A .nettrace would have the events of collections if there were any. */
+	bool has_collections;
 	const struct gg_progress *progress; /* gets bytes of the file; NULL: nobody */
 };
 

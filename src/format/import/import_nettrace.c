@@ -104,7 +104,8 @@ static int read_nettrace(struct gg_import *import)
 
 	if (status < 0)
 		return status;
-	status = gg_dotnet_trace_read(&trace, file, length, &fault);
+	status = gg_dotnet_trace_read(&trace, file, length, import->options->has_collections,
+	                              &fault);
 	if (status == -EBADMSG)
 		return gg_input_wrong(import->input, fault.offset, import->error, "%s",
 		                      fault.message);

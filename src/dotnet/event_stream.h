@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * event_stream - the events of one session of a .NET runtime, as they arrive on its connection.
+ *
+ *   struct gg_event_stream stream;
+ *
+ *   gg_event_stream_begin(&stream, connection, "/tmp", error);      which has sent the command
+ *   while (stream.state <= GG_EVENT_STREAM_RUNS && poll(...) > 0)   POLLIN of stream.fd
+ *           gg_event_stream_read(&stream);
+ *   gg_event_stream_map(&stream, &bytes, &length, error);           all of it, for nettrace.h
+ *   gg_event_stream_done(&stream);
+ *
+ * The bytes wait in a file without a name until the session ends, because the names of methods may
+ * come last.  A reader that is slow makes the runtime drop events, so reading must stay cheap.
+ *
+ * Ends     The stream ends when the runtime closes it: after the command to stop, when the program
+ *          ends, or when it is killed.  A runtime whose reader goes away ends the session itself.
+ * Full     A stream of GG_EVENT_STREAM_MAX bytes ends there (is_full).
+ * Threads  one owner.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+#include "base/error.h"
+#include "dotnet/diagnostics_ipc.h"
+
+#define GG_EVENT_STREAM_MAX (UINT64_C(1) << 30)
+
+enum gg_event_stream_state {
+	GG_EVENT_STREAM_ASKED,   /* no reply yet */
+	GG_EVENT_STREAM_RUNS,
+	GG_EVENT_STREAM_ENDED,
+	GG_EVENT_STREAM_REFUSED, /* the runtime does not know the command */
+};
+
+struct gg_event_stream {
+	int fd;       /* of the connection; -1: closed */
+	int spool_fd; /* -1: none */
+	enum gg_event_stream_state state;
+	uint8_t reply[GG_DIAGNOSTICS_COLLECT_REPLY_BYTES];
+	size_t reply_bytes;
+	uint64_t session; /* the runtime's number */
+	uint64_t bytes;   /* in the file */
+	bool is_full;
+	int status; /* the first failure of the file: -Exxx */
+};
+
+/* Takes the connection over, even on failure.  The file lies in the directory. */
+GG_MUST_CHECK int gg_event_stream_begin(struct gg_event_stream *ret_stream, int connection,
+                                        const char *directory, struct gg_error *error);
+void gg_event_stream_done(struct gg_event_stream *stream);
+
+/* Reads what has arrived, without waiting.  Returns true if there was anything. */
+bool gg_event_stream_read(struct gg_event_stream *stream);
+
+/* Maps the file; the bytes are valid until gg_event_stream_unmap(). */
+GG_MUST_CHECK int gg_event_stream_map(const struct gg_event_stream *stream,
+                                      const uint8_t **ret_bytes, struct gg_error *error);
+void gg_event_stream_unmap(const struct gg_event_stream *stream, const uint8_t *bytes);
