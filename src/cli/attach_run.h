@@ -11,7 +11,13 @@
 #include "record/session/launch.h"
 
 /* The kinds of programs whose memory --only names, in the order of its placeholder. */
-enum gg_attach_kind { GG_ATTACH_NATIVE, GG_ATTACH_JVM, GG_ATTACH_DOTNET, GG_ATTACH_PYTHON };
+enum gg_attach_kind {
+	GG_ATTACH_NATIVE,
+	GG_ATTACH_JVM,
+	GG_ATTACH_DOTNET,
+	GG_ATTACH_PYTHON,
+	GG_ATTACH_ANY, /* --only was not given */
+};
 
 struct gg_attach_options {
 	const char *output, *directory, *all, *group;

@@ -31,7 +31,10 @@
 #include "record/session/launch.h"
 #include "record/session/session.h"
 
-static const struct gg_attach_options attach_defaults = { .sampling = GG_CLI_SAMPLING_DEFAULTS };
+static const struct gg_attach_options attach_defaults = {
+	.sampling = GG_CLI_SAMPLING_DEFAULTS,
+	.only = GG_ATTACH_ANY,
+};
 
 static const struct gg_option attach_option_table[] = {
 	{ "output", 'o', GG_OPTION_TEXT, offsetof(struct gg_attach_options, output), "FILE",
@@ -119,6 +122,7 @@ static int record(struct gg_attach_run *run, struct gg_error *error)
 		.max_seconds = given->max_seconds,
 		.no_symbols = given->no_symbols,
 		.quiet = given->quiet || given->json,
+		.follows_dotnet = given->only == GG_ATTACH_ANY,
 		.context = run,
 		.progress = &line.progress,
 	};

@@ -26,7 +26,7 @@ struct record_options {
 	double max_seconds;
 	struct gg_cli_sampling sampling;
 	struct gg_send_options send;
-	bool no_children, no_symbols, quiet;
+	bool no_children, no_dotnet, no_symbols, quiet;
 };
 
 /* The context of the session's callbacks. */
@@ -43,6 +43,8 @@ static const struct gg_option record_option_table[] = {
 	GG_OPTIONS_SHARED(gg_cli_sampling_options, offsetof(struct record_options, sampling)),
 	{ "no-children", 0, GG_OPTION_FLAG, offsetof(struct record_options, no_children), NULL,
 	  "the command's own process alone" },
+	{ "no-dotnet", 0, GG_OPTION_FLAG, offsetof(struct record_options, no_dotnet), NULL,
+	  "leave out the managed memory of .NET" },
 	{ "max-time", 0, GG_OPTION_TIME, offsetof(struct record_options, max_seconds), "TIME",
 	  "end the recording, not the command: 90, 10m, 2h" },
 	{ "no-symbols", 0, GG_OPTION_FLAG, offsetof(struct record_options, no_symbols), NULL,
@@ -152,6 +154,7 @@ static int run_record(struct gg_invocation *invocation)
 		.output = given->output,
 		.compat = sampling->compat,
 		.no_children = given->no_children,
+		.follows_dotnet = !given->no_dotnet && !sampling->exact,
 		.max_seconds = given->max_seconds,
 		.no_symbols = given->no_symbols,
 		.quiet = given->quiet,

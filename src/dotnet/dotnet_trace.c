@@ -399,6 +399,17 @@ static void name_type(struct gg_buf *name, const struct dotnet_allocation *alloc
 	name->failed = name->failed || raw.failed;
 }
 
+/* Returns the time that the profile has for one of the stream. */
+static int64_t time_in(const struct gg_dotnet_sink *sink, int64_t time_ns)
+{
+	int64_t shifted_ns;
+
+	if (__builtin_add_overflow(time_ns, sink->shift_ns, &shifted_ns) ||
+	    shifted_ns > sink->last_ns)
+		return sink->last_ns;
+	return shifted_ns < sink->first_ns ? sink->first_ns : shifted_ns;
+}
+
 static int write_sample(struct writing *writing, const struct dotnet_allocation *allocation,
                         struct gg_profile_sample *sample)
 {
@@ -419,16 +430,17 @@ static int write_sample(struct writing *writing, const struct dotnet_allocation 
 	if (status < 0)
 		return status;
 	sample->heap = *heap;
-	sample->alloc_ns = allocation->time_ns + sink->shift_ns;
+	sample->alloc_ns = time_in(sink, allocation->time_ns);
 	sample->free_ns = allocation->end_ns == INT64_MAX ? GG_TIME_NONE
-	                                                  : allocation->end_ns + sink->shift_ns;
+	                                                  : time_in(sink, allocation->end_ns);
 	sample->size_bytes = sample->usable_bytes = allocation->size_bytes;
 	sample->address = allocation->address;
 	sample->draw = (struct gg_draw){ .sampling_interval = GG_DOTNET_INTERVAL_BYTES,
 		                         .offset_bytes = allocation->offset_bytes,
 		                         .sample_point_count = 1,
 		                         .scheme = GG_SCHEME_BERNOULLI };
-	return gg_profile_add_sample(sink->profile, sample, NULL, sink->error);
+	status = gg_profile_add_sample(sink->profile, sample, NULL, sink->error);
+	return status < 0 || sink->written == NULL ? status : sink->written(sink->context, sample);
 }
 
 /* --- ticks ------------------------------------------------------------------------------------ */
@@ -511,7 +523,7 @@ static int write_ticks(struct writing *writing)
 			.process = sum->process,
 			.thread = sum->thread,
 			.stack = sum->stack,
-			.to_ns = sum->last_ns + sink->shift_ns,
+			.to_ns = time_in(sink, sum->last_ns),
 			.size_class = 255,
 			.sums = { .sample_count = sum->count,
 			          .count = gg_fixed_from((double)sum->count),
@@ -610,4 +622,11 @@ int gg_dotnet_trace_write(struct gg_dotnet_trace *trace, const struct gg_dotnet_
 	gg_array_done(&writing.ticks);
 	gg_map_done(&writing.tick_map);
 	return status;
+}
+
+int gg_dotnet_trace_name(struct gg_dotnet_trace *trace, const struct gg_dotnet_sink *sink,
+                         uint32_t frame, uint64_t address, bool *ret_is_named)
+{
+	return gg_method_table_name(&trace->methods, sink->profile, trace->facts.head.process,
+	                            frame, address, ret_is_named, sink->error);
 }

@@ -50,9 +50,13 @@ struct gg_dotnet_sink {
 	struct gg_profile *profile;
 	struct gg_error *error;
 	int64_t shift_ns; /* added to the times of the stream */
-	/* Give the ids of a process and of a thread in it; they return 0 or -Exxx. */
+	/* No sample begins or ends outside of these times. */
+	int64_t first_ns, last_ns;
+	/* Give the ids of a process and of a thread in it, and return 0 or -Exxx. */
 	int (*process)(void *context, uint64_t pid, uint32_t *ret_process);
 	int (*thread)(void *context, uint32_t process, uint64_t tid, uint32_t *ret_thread);
+	/* Is told of each sample that was written, unless it is NULL; returns 0 or -Exxx. */
+	int (*written)(void *context, const struct gg_profile_sample *sample);
 	void *context;
 };
 
@@ -69,3 +73,11 @@ const struct gg_dotnet_facts *gg_dotnet_trace_facts(const struct gg_dotnet_trace
 /* Writes samples, frames, types and notes. */
 GG_MUST_CHECK int gg_dotnet_trace_write(struct gg_dotnet_trace *trace,
                                         const struct gg_dotnet_sink *sink);
+
+/*
+ * Names a frame of a native stack if its address is in a method of the stream's own process.  Call
+ * it after gg_dotnet_trace_write().
+ */
+GG_MUST_CHECK int gg_dotnet_trace_name(struct gg_dotnet_trace *trace,
+                                       const struct gg_dotnet_sink *sink, uint32_t frame,
+                                       uint64_t address, bool *ret_is_named);

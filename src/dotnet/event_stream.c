@@ -56,6 +56,11 @@ static void end(struct gg_event_stream *stream, enum gg_event_stream_state state
 	stream->fd = -1;
 }
 
+void gg_event_stream_end(struct gg_event_stream *stream)
+{
+	end(stream, GG_EVENT_STREAM_ENDED);
+}
+
 void gg_event_stream_done(struct gg_event_stream *stream)
 {
 	end(stream, GG_EVENT_STREAM_ENDED);

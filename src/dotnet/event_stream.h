@@ -52,6 +52,8 @@ struct gg_event_stream {
 /* Takes the connection over, even on failure.  The file lies in the directory. */
 GG_MUST_CHECK int gg_event_stream_begin(struct gg_event_stream *ret_stream, int connection,
                                         const char *directory, struct gg_error *error);
+/* Closes the connection; the file stays. */
+void gg_event_stream_end(struct gg_event_stream *stream);
 void gg_event_stream_done(struct gg_event_stream *stream);
 
 /* Reads what has arrived, without waiting.  Returns true if there was anything. */

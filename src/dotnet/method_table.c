@@ -213,19 +213,13 @@ static uint64_t address_of(const char *name)
 	return gg_hash_bytes(name, strlen(name), 0) >> 1 | 1;
 }
 
-static int make_frame(struct gg_method_table *table, struct gg_profile *profile,
-                      struct gg_dotnet_method *method, struct gg_error *error)
+/* Writes the names of a method into buffers, which must be empty, and knows its kind from now on. */
+static int name_method(struct gg_dotnet_method *method, struct gg_buf *name, struct gg_buf *full,
+                       struct gg_error *error)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf texts = { 0 };
-	GG_CLEANUP(gg_buf_done) struct gg_buf name = { 0 };
-	GG_CLEANUP(gg_buf_done) struct gg_buf full = { 0 };
-	struct gg_profile_line line = { 0 };
 	size_t name_at, signature_at;
-	uint32_t module;
-	int status = make_module(table, profile, method, &module, error);
 
-	if (status < 0)
-		return status;
 	gg_dotnet_utf8(&texts, method->type);
 	gg_buf_append(&texts, "", 1);
 	name_at = texts.length;
@@ -237,17 +231,54 @@ static int make_frame(struct gg_method_table *table, struct gg_profile *profile,
 		return gg_error_memory(error, "methods");
 	method->is_hidden = gg_dotnet_starts_async(texts.data, texts.data + name_at);
 	method->is_body = strcmp(texts.data + name_at, "MoveNext") == 0;
-	gg_dotnet_method_name(&name, texts.data, texts.data + name_at);
-	gg_buf_append_text(&full, gg_buf_text(&name));
-	gg_dotnet_parameters(&full, texts.data + signature_at);
-	if (name.failed || full.failed)
-		return gg_error_memory(error, "methods");
-	status = gg_profile_intern_frame(profile, module, address_of(gg_buf_text(&full)),
-	                                 &method->frame, error);
-	line.frame = method->frame;
-	line.function = name.length > 0 ? gg_buf_text(&name) : "[no name]";
-	line.full_name = full.length > 0 ? gg_buf_text(&full) : NULL;
-	return status < 0 ? status : gg_profile_put_lines(profile, method->frame, &line, 1, error);
+	gg_dotnet_method_name(name, texts.data, texts.data + name_at);
+	gg_buf_append_text(full, gg_buf_text(name));
+	gg_dotnet_parameters(full, texts.data + signature_at);
+	return name->failed || full->failed ? gg_error_memory(error, "methods") : 0;
+}
+
+static int put_line(struct gg_profile *profile, uint32_t frame, const struct gg_buf *name,
+                    const struct gg_buf *full, struct gg_error *error)
+{
+	const struct gg_profile_line line = {
+		.frame = frame,
+		.function = name->length > 0 ? gg_buf_text(name) : "[no name]",
+		.full_name = full->length > 0 ? gg_buf_text(full) : NULL,
+	};
+
+	return gg_profile_put_lines(profile, frame, &line, 1, error);
+}
+
+static int make_frame(struct gg_method_table *table, struct gg_profile *profile,
+                      struct gg_dotnet_method *method, struct gg_error *error)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf name = { 0 };
+	GG_CLEANUP(gg_buf_done) struct gg_buf full = { 0 };
+	uint32_t module;
+	int status = make_module(table, profile, method, &module, error);
+
+	if (status == 0)
+		status = name_method(method, &name, &full, error);
+	if (status == 0)
+		status = gg_profile_intern_frame(profile, module, address_of(gg_buf_text(&full)),
+		                                 &method->frame, error);
+	return status < 0 ? status : put_line(profile, method->frame, &name, &full, error);
+}
+
+int gg_method_table_name(struct gg_method_table *table, struct gg_profile *profile,
+                         uint64_t process, uint32_t frame, uint64_t address, bool *ret_is_named,
+                         struct gg_error *error)
+{
+	struct gg_dotnet_method *method = gg_method_table_find(table, process, address, INT64_MAX);
+	GG_CLEANUP(gg_buf_done) struct gg_buf name = { 0 };
+	GG_CLEANUP(gg_buf_done) struct gg_buf full = { 0 };
+	int status;
+
+	*ret_is_named = method != NULL;
+	if (method == NULL)
+		return 0;
+	status = name_method(method, &name, &full, error);
+	return status < 0 ? status : put_line(profile, frame, &name, &full, error);
 }
 
 int gg_method_table_frame(struct gg_method_table *table, struct gg_profile *profile,

@@ -88,3 +88,11 @@ struct gg_method_frame {
 GG_MUST_CHECK int gg_method_table_frame(struct gg_method_table *table, struct gg_profile *profile,
                                         uint64_t process, uint64_t address, int64_t time_ns,
                                         struct gg_method_frame *ret_frame, struct gg_error *error);
+
+/*
+ * Gives a frame of the profile the name of the method that has the address at the end of the
+ * stream.  *ret_is_named is false if there is no such method.
+ */
+GG_MUST_CHECK int gg_method_table_name(struct gg_method_table *table, struct gg_profile *profile,
+                                       uint64_t process, uint32_t frame, uint64_t address,
+                                       bool *ret_is_named, struct gg_error *error);

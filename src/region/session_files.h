@@ -8,6 +8,7 @@
  *
  *   next-directory      a symbolic link to a second directory, on another file system: regions go
  *                       there if the first one has too little space
+ *   dotnet-events       the socket to which .NET's runtimes connect (DOTNET_DiagnosticPorts)
  *   missing-processes   one byte for each process without a region, enum gg_session_missing.  Its
  *                       space is allocated at the start, so a byte can be appended even on a full
  *                       disk.
@@ -15,6 +16,7 @@
 #pragma once
 
 #define GG_SESSION_NEXT    "next-directory"
+#define GG_SESSION_DOTNET  "dotnet-events"
 #define GG_SESSION_MISSING "missing-processes"
 
 enum gg_session_missing {

@@ -78,6 +78,7 @@ static int write_trace(struct nettrace_import *job, struct gg_dotnet_trace *trac
 {
 	const struct gg_dotnet_sink sink = { .profile = job->import->profile,
 		                             .error = job->import->error,
+		                             .last_ns = INT64_MAX,
 		                             .process = find_process,
 		                             .thread = find_thread,
 		                             .context = job };

@@ -17,12 +17,6 @@
 #include "record/process/proc_file.h"
 #include "symbol/resolve/perf_map.h"
 
-struct gg_jit_names_frame {
-	uint64_t address;
-	uint32_t frame, process, pid;
-	bool is_shared; /* two processes had it, so its name would be a guess */
-};
-
 void gg_jit_names_done(struct gg_jit_names *jit)
 {
 	gg_array_done(&jit->frames);
@@ -108,8 +102,9 @@ int gg_jit_names_add(struct gg_jit_names *jit, uint32_t frame, uint64_t address,
 	if (!gg_array_reserve(&jit->frames, jit->frames.count + 1) ||
 	    gg_map_put(&jit->map, frame, jit->frames.count) < 0)
 		return -ENOMEM;
-	jit->frames.items[jit->frames.count++] = (struct gg_jit_names_frame){ address, frame,
-		                                                              process, pid, false };
+	jit->frames.items[jit->frames.count++] = (struct gg_jit_names_frame){
+		.address = address, .frame = frame, .process = process, .pid = pid
+	};
 	return 0;
 }
 
@@ -122,7 +117,7 @@ int gg_jit_names_finish(struct gg_jit_names *jit, struct gg_profile *profile,
 	for (uint32_t i = 0; i < jit->frames.count && status == 0; i++) {
 		const struct gg_jit_names_frame *noted = &jit->frames.items[i];
 
-		if (noted->is_shared)
+		if (noted->is_shared || noted->is_named)
 			continue;
 		/* Frames of one process usually follow each other, so keep its module. */
 		if (noted->pid != module_pid)

@@ -24,6 +24,13 @@
 #include "base/map.h"
 #include "profile/profile.h"
 
+struct gg_jit_names_frame {
+	uint64_t address;
+	uint32_t frame, process, pid;
+	bool is_shared; /* two processes had it, so its name would be a guess */
+	bool is_named;  /* by the runtime itself (record/dotnet/dotnet_samples.h) */
+};
+
 /* The frames of a session whose file of names did not exist yet.  All-zero is valid. */
 struct gg_jit_names {
 	GG_ARRAY(struct gg_jit_names_frame) frames;

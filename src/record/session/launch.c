@@ -17,6 +17,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "record/dotnet/diagnostic_port.h"
+
 void gg_launch_quote(struct gg_buf *text, const char *word)
 {
 	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -128,14 +130,27 @@ static void add_adapter(struct gg_launch_environment *environment, const char *a
 	}
 }
 
+static void add_dotnet_port(struct gg_launch_environment *environment, const char *path)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf value = { 0 };
+
+	gg_diagnostic_port_variable(&value, path, getenv("DOTNET_DiagnosticPorts"));
+	environment->texts.failed |= value.failed;
+	add_variable(environment, "DOTNET_DiagnosticPorts", gg_buf_text(&value));
+}
+
 int gg_launch_environment(struct gg_launch_environment *ret_environment,
                           const struct gg_launch_settings *settings, struct gg_error *error)
 {
 	struct gg_launch_environment environment = { 0 };
 
 	*ret_environment = environment;
-	if (settings->agent == NULL)
-		return 0;
+	if (settings->dotnet_port != NULL)
+		add_dotnet_port(&environment, settings->dotnet_port);
+	if (settings->agent == NULL) {
+		*ret_environment = environment;
+		return environment.texts.failed ? gg_error_memory(error, "the environment") : 0;
+	}
 	add_preload(&environment, settings->preload != NULL ? settings->preload : settings->agent,
 	            settings->compat);
 	add_adapter(&environment, settings->agent, "GEIGER_PYTHON", "python");

@@ -123,12 +123,14 @@ static void wait_for_events(struct gg_session *s)
 {
 	struct pollfd fds[] = { { .fd = s->signals.fd, .events = POLLIN },
 		                { .fd = s->processes.succession.watch_fd, .events = POLLIN },
-		                { .fd = s->processes.pidfds_fd, .events = POLLIN } };
+		                { .fd = s->processes.pidfds_fd, .events = POLLIN },
+		                { .fd = s->dotnet.epoll_fd, .events = POLLIN } };
 	int64_t until_ns = gg_session_now(s) + s->wait_ms * GG_NS_PER_MS;
 	int64_t soon_ns = s->writer.now_ns + WAIT_LEAST_MS * GG_NS_PER_MS;
 
 	do {
 		poll(fds, GG_COUNT(fds), milliseconds_until(s, until_ns));
+		gg_diagnostic_port_work(&s->dotnet);
 		if (gg_process_set_listen(&s->processes) && soon_ns < until_ns)
 			until_ns = soon_ns;
 	} while (!s->processes.has_new && (fds[0].revents & POLLIN) == 0 &&
@@ -307,6 +309,7 @@ static void wait_for_command(struct gg_session *s)
 static void end(struct gg_session *s)
 {
 	gg_focus_error_done(&s->focus);
+	gg_diagnostic_port_done(&s->dotnet);
 	gg_process_set_done(&s->processes);
 	gg_profile_writer_done(&s->writer);
 	gg_profile_close(s->profile);
@@ -333,6 +336,7 @@ int gg_session_run(const struct gg_session_options *options, int *ret_exit_statu
 	s->error = error;
 	s->signals.fd = s->processes.directory.fd = s->root_fd = -1;
 	s->processes.pidfds_fd = s->processes.succession.watch_fd = -1;
+	s->dotnet = GG_DIAGNOSTIC_PORT_NONE;
 	s->wait_ms = WAIT_LEAST_MS;
 	status = gg_session_begin(s, ret_exit_status);
 	if (status == 0) {

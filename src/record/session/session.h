@@ -60,6 +60,7 @@ struct gg_session_options {
 	bool exact;              /* agents count every allocation */
 	bool compat;             /* preload libgeiger-compat as well */
 	bool no_children;
+	bool follows_dotnet; /* also records the managed memory of .NET's runtimes */
 	/*
 	 * The command gets a process group of its own, and signals to the recorder go to that whole
 	 * group.  Without a terminal, nothing else would bring them to the command's children.

@@ -21,6 +21,7 @@
 #include "record/regions/region_list.h"
 #include "record/session/session.h"
 #include "record/session/session_state.h"
+#include "region/session_files.h"
 #include "stats/sampling/scheme.h"
 
 enum {
@@ -186,6 +187,21 @@ static int check_focus_alone(const struct gg_session *s)
 	return 0;
 }
 
+/*
+ * Opens the socket to which .NET's runtimes connect.  Without it, their managed memory is not
+ * recorded.  Returns its path; NULL: there is none.
+ */
+static const char *open_dotnet_port(struct gg_session *s)
+{
+	char path[GG_SESSION_DIRECTORY_PATH_MAX + 16];
+	const char *spool = getenv("TMPDIR");
+
+	snprintf(path, sizeof(path), "%s/" GG_SESSION_DOTNET, s->processes.directory.name);
+	return gg_diagnostic_port_open(&s->dotnet, path, spool != NULL ? spool : "/tmp") < 0
+	               ? NULL
+	               : s->dotnet.path;
+}
+
 /* Forks the command, or only computes the settings for a process that runs already. */
 static int begin_command(struct gg_session *s)
 {
@@ -231,6 +247,8 @@ static int begin_command(struct gg_session *s)
 		status = gg_launch_find_compat(compat, agent, s->error);
 	if (status < 0)
 		return status;
+	if (options->follows_dotnet && options->pid == 0)
+		settings.dotnet_port = open_dotnet_port(s);
 	snprintf(log, sizeof(log), "%s/%s", s->processes.directory.name, GG_SESSION_DIRECTORY_LOG);
 	if (options->pid == 0 && !options->compat) {
 		gg_launch_fit_agent(preload, agent, options->command[0]);
@@ -265,6 +283,8 @@ static int enter_process(struct gg_session *s)
 
 	if (status < 0)
 		return status;
+	if (options->follows_dotnet) /* without a runtime of .NET, there is nothing to follow */
+		(void)!gg_diagnostic_port_attach(&s->dotnet, options->pid, "/tmp", NULL);
 	/* The agent is there: a failure ends the recording, which lets the process go. */
 	gg_profile_writer_commit(&s->writer);
 	return 0;
@@ -341,6 +361,7 @@ int gg_session_begin(struct gg_session *s, int *ret_exit_status)
 	warn_of_scheme(s);
 	s->processes.writer = &s->writer;
 	s->processes.only_pid = s->options->no_children ? s->launch.pid : 0;
+	s->dotnet.only_pid = s->processes.only_pid;
 	raise_descriptor_limit();
 	/* Only root may do that; for other users the call fails and changes nothing. */
 	if (getpriority(PRIO_PROCESS, 0) > PRIORITY)

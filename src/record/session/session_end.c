@@ -10,6 +10,7 @@
 #include "profile/packed.h"
 #include "record/diagnose/diagnostics.h"
 #include "record/diagnose/notes.h"
+#include "record/dotnet/dotnet_samples.h"
 #include "record/process/new_regions.h"
 #include "record/session/session.h"
 #include "record/session/session_state.h"
@@ -84,7 +85,9 @@ int gg_session_complete(struct gg_session *s)
 	gg_profile_report_progress(s->profile, s->options->progress);
 	gg_new_regions_scan(&s->processes);
 	gg_memory_readings_end(&s->memory, &s->processes);
+	gg_diagnostic_port_finish(&s->dotnet);
 	gg_process_set_finish_all(&s->processes);
+	gg_dotnet_samples_write(&s->dotnet, &s->writer);
 	gg_focus_error_note(&s->focus, &s->writer);
 	gg_notes_add(&s->processes, s->options->command[0]);
 	gg_profile_writer_keep(&s->writer,

@@ -13,6 +13,7 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "record/dotnet/diagnostic_port.h"
 #include "record/process/memory_readings.h"
 #include "record/process/process_set.h"
 #include "record/session/focus_error.h"
@@ -32,6 +33,7 @@ struct gg_session {
 	int root_fd; /* root directory of an attached process; -1: it is the recorder's */
 	struct gg_launch_environment environment; /* the settings of the agents */
 	struct gg_process_set processes;
+	struct gg_diagnostic_port dotnet; /* the runtimes of .NET; none if they are not followed */
 	struct gg_profile_writer writer;
 	struct gg_profile_session record;
 	struct utsname system;

@@ -1,0 +1,432 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* diagnostic_port - accepts runtimes, and drives their sessions. */
+#include "record/dotnet/diagnostic_port.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/assert.h"
+#include "base/clock.h"
+#include "base/time_units.h"
+
+enum {
+	RUNTIMES_MAX = 1024,
+	EVENTS_MAX = 32,   /* of one epoll_wait() */
+	ROUNDS_MAX = 64,   /* of one call: the caller has other work as well */
+	QUIET_MS = 5000,   /* a stream that is to end may be quiet for so long */
+	DEAD_QUIET_MS = 100, /* the same, when its process has ended */
+};
+
+/* What an event of epoll is about, in the upper half of its data; the lower half is an index. */
+enum source { SOURCE_LISTENER, SOURCE_NEWCOMER, SOURCE_STREAM };
+
+static bool watch(struct gg_diagnostic_port *port, int fd, enum source source, size_t index)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+
+	event.data.u64 = (uint64_t)source << 32 | index;
+	return epoll_ctl(port->epoll_fd, EPOLL_CTL_ADD, fd, &event) == 0;
+}
+
+static void close_fd(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
+/* --- sessions --------------------------------------------------------------------------------- */
+
+static size_t index_of(const struct gg_diagnostic_port *port,
+                       const struct gg_followed_runtime *runtime)
+{
+	size_t index = 0;
+
+	while (port->runtimes.items[index] != runtime)
+		index++;
+	return index;
+}
+
+static bool send_message(int fd, const struct gg_buf *message)
+{
+	return !message->failed && send(fd, message->data, message->length,
+	                                MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)message->length;
+}
+
+/* Follows the stream that a connection brings once the runtime has answered. */
+static void begin_stream(struct gg_diagnostic_port *port, struct gg_followed_runtime *runtime,
+                         int connection)
+{
+	if (runtime->has_stream)
+		gg_event_stream_done(&runtime->stream);
+	runtime->has_stream = gg_event_stream_begin(&runtime->stream, connection, port->spool,
+	                                            NULL) == 0;
+	if (runtime->has_stream)
+		watch(port, connection, SOURCE_STREAM, index_of(port, runtime));
+}
+
+/* Begins a session on a connection that the runtime made. */
+static void begin_session(struct gg_diagnostic_port *port, struct gg_followed_runtime *runtime,
+                          int connection)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf message = { 0 };
+
+	/* The events tell of each method, from the first one on: no list is needed at the end. */
+	gg_diagnostics_collect(&message, runtime->events, GG_DIAGNOSTICS_NO_RUNDOWN);
+	if (send_message(connection, &message))
+		begin_stream(port, runtime, connection);
+	else
+		close(connection);
+}
+
+/* True if the runtime has refused the only session that was tried, and there is an older one. */
+static bool wants_ticks(const struct gg_followed_runtime *runtime)
+{
+	return runtime->has_stream && runtime->stream.state == GG_EVENT_STREAM_REFUSED &&
+	       runtime->events == GG_DIAGNOSTICS_SAMPLES && runtime->stream.reply_bytes > 0;
+}
+
+static void stop_session(struct gg_followed_runtime *runtime, int connection)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf message = { 0 };
+
+	gg_diagnostics_stop(&message, runtime->stream.session);
+	runtime->is_stopped = send_message(connection, &message);
+}
+
+/* Uses the spare connection if there is something to say. */
+static void use_spare(struct gg_diagnostic_port *port, struct gg_followed_runtime *runtime)
+{
+	int connection = runtime->spare_fd;
+
+	if (connection < 0 || !wants_ticks(runtime))
+		return;
+	runtime->spare_fd = -1;
+	runtime->events = GG_DIAGNOSTICS_TICKS;
+	begin_session(port, runtime, connection);
+}
+
+static void read_stream(struct gg_diagnostic_port *port, struct gg_followed_runtime *runtime)
+{
+	gg_event_stream_read(&runtime->stream);
+	if (runtime->stream.state == GG_EVENT_STREAM_REFUSED)
+		use_spare(port, runtime);
+	else if (runtime->stream.state == GG_EVENT_STREAM_ENDED)
+		close_fd(&runtime->spare_fd);
+}
+
+/* --- runtimes --------------------------------------------------------------------------------- */
+
+static struct gg_followed_runtime *add_runtime(struct gg_diagnostic_port *port, pid_t pid)
+{
+	struct gg_followed_runtime *runtime;
+
+	if (port->runtimes.count == RUNTIMES_MAX)
+		return NULL;
+	runtime = calloc(1, sizeof(*runtime));
+	if (runtime == NULL || !gg_array_push(&port->runtimes, runtime)) {
+		free(runtime);
+		return NULL;
+	}
+	runtime->pid = pid;
+	runtime->spare_fd = runtime->socket.directory = -1;
+	return runtime;
+}
+
+static struct gg_followed_runtime *find_runtime(const struct gg_diagnostic_port *port,
+                                                const uint8_t *cookie)
+{
+	for (size_t i = port->runtimes.count; i > 0; i--)
+		if (memcmp(port->runtimes.items[i - 1]->cookie, cookie,
+		           GG_DIAGNOSTICS_COOKIE_BYTES) == 0)
+			return port->runtimes.items[i - 1];
+	return NULL;
+}
+
+/* Takes a connection that a runtime made, when it has introduced itself. */
+static void greet(struct gg_diagnostic_port *port, int connection, pid_t pid,
+                  const struct gg_diagnostics_greeting *greeting)
+{
+	struct gg_followed_runtime *runtime = find_runtime(port, greeting->cookie);
+
+	if (runtime != NULL) {
+		close_fd(&runtime->spare_fd);
+		runtime->spare_fd = connection;
+		use_spare(port, runtime);
+		return;
+	}
+	runtime = add_runtime(port, pid);
+	if (runtime == NULL) {
+		port->left_out_count++;
+		close(connection);
+		return;
+	}
+	memcpy(runtime->cookie, greeting->cookie, sizeof(runtime->cookie));
+	if (port->only_pid == 0 || port->only_pid == pid)
+		begin_session(port, runtime, connection);
+	else /* an open connection keeps the runtime from trying again and again */
+		runtime->spare_fd = connection;
+}
+
+static void read_newcomer(struct gg_diagnostic_port *port, struct gg_diagnostic_newcomer *newcomer)
+{
+	struct gg_diagnostics_greeting greeting;
+	ssize_t got = recv(newcomer->fd, newcomer->bytes + newcomer->length,
+	                   sizeof(newcomer->bytes) - newcomer->length, MSG_DONTWAIT);
+	int connection = newcomer->fd;
+
+	if (got < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (got > 0)
+		newcomer->length += (size_t)got;
+	if (got > 0 && newcomer->length < sizeof(newcomer->bytes))
+		return;
+	epoll_ctl(port->epoll_fd, EPOLL_CTL_DEL, connection, NULL);
+	newcomer->fd = -1;
+	if (got > 0 && gg_diagnostics_read_greeting(newcomer->bytes, &greeting))
+		greet(port, connection, newcomer->pid, &greeting);
+	else
+		close(connection);
+}
+
+/* Accepts a connection.  If all places are taken, it ends, and the runtime tries again. */
+static bool accept_one(struct gg_diagnostic_port *port)
+{
+	int fd = accept4(port->listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	struct ucred peer = { 0 };
+	socklen_t length = sizeof(peer);
+
+	if (fd < 0)
+		return false;
+	for (size_t i = 0; i < GG_COUNT(port->newcomers); i++) {
+		struct gg_diagnostic_newcomer *newcomer = &port->newcomers[i];
+
+		if (newcomer->fd >= 0)
+			continue;
+		if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) < 0 ||
+		    !watch(port, fd, SOURCE_NEWCOMER, i))
+			break;
+		*newcomer = (struct gg_diagnostic_newcomer){ .fd = fd, .pid = peer.pid };
+		return true;
+	}
+	close(fd);
+	return true;
+}
+
+void gg_diagnostic_port_work(struct gg_diagnostic_port *port)
+{
+	struct epoll_event events[EVENTS_MAX];
+	int count;
+
+	if (port->epoll_fd < 0)
+		return;
+	for (int round = 0; round < ROUNDS_MAX; round++) {
+		count = epoll_wait(port->epoll_fd, events, EVENTS_MAX, 0);
+		if (count <= 0)
+			return;
+		for (int i = 0; i < count; i++) {
+			size_t index = (uint32_t)events[i].data.u64;
+
+			switch ((enum source)(events[i].data.u64 >> 32)) {
+			case SOURCE_LISTENER:
+				while (accept_one(port))
+					continue;
+				break;
+			case SOURCE_NEWCOMER:
+				if (port->newcomers[index].fd >= 0)
+					read_newcomer(port, &port->newcomers[index]);
+				break;
+			case SOURCE_STREAM:
+				gg_assert(index < port->runtimes.count);
+				read_stream(port, port->runtimes.items[index]);
+				break;
+			}
+		}
+	}
+}
+
+/* --- begin and end ---------------------------------------------------------------------------- */
+
+static int prepare(struct gg_diagnostic_port *port, const char *spool)
+{
+	if (port->epoll_fd >= 0)
+		return 0;
+	port->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (port->epoll_fd < 0)
+		return -errno;
+	for (size_t i = 0; i < GG_COUNT(port->newcomers); i++)
+		port->newcomers[i].fd = -1;
+	if ((size_t)snprintf(port->spool, sizeof(port->spool), "%s", spool) >= sizeof(port->spool))
+		snprintf(port->spool, sizeof(port->spool), "/tmp");
+	return 0;
+}
+
+int gg_diagnostic_port_open(struct gg_diagnostic_port *port, const char *path, const char *spool)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	int status;
+
+	/* Texts of the variable end at these characters. */
+	if (strlen(path) >= sizeof(address.sun_path) || strpbrk(path, ",;") != NULL)
+		return -ENAMETOOLONG;
+	status = prepare(port, spool);
+	if (status < 0)
+		return status;
+	port->listen_fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (port->listen_fd < 0)
+		return -errno;
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
+	/* The directory decides who may reach it: processes of the session, whatever their user. */
+	if (bind(port->listen_fd, (struct sockaddr *)&address, sizeof(address)) < 0 ||
+	    chmod(path, 0666) < 0 || listen(port->listen_fd, SOMAXCONN) < 0 ||
+	    !watch(port, port->listen_fd, SOURCE_LISTENER, 0)) {
+		status = -errno;
+		close_fd(&port->listen_fd);
+		return status;
+	}
+	snprintf(port->path, sizeof(port->path), "%s", path);
+	return 0;
+}
+
+int gg_diagnostic_port_attach(struct gg_diagnostic_port *port, pid_t pid, const char *spool,
+                              struct gg_error *error)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf message = { 0 };
+	struct gg_diagnostics_socket socket;
+	struct gg_diagnostics_info info;
+	struct gg_followed_runtime *runtime;
+	int connection, status = gg_diagnostics_socket_find(&socket, pid, error);
+
+	if (status < 0)
+		return status;
+	status = gg_diagnostics_socket_info(&socket, &info, error);
+	if (status == 0)
+		status = prepare(port, spool);
+	runtime = status == 0 ? add_runtime(port, pid) : NULL;
+	if (runtime == NULL) {
+		gg_diagnostics_socket_done(&socket);
+		return status < 0 ? status : -ENOMEM;
+	}
+	runtime->socket = socket;
+	runtime->events = gg_diagnostics_events_of(info.texts.data + info.version_at);
+	gg_diagnostics_info_done(&info);
+	gg_diagnostics_collect(&message, runtime->events, GG_DIAGNOSTICS_METHODS);
+	connection = gg_diagnostics_socket_send(&socket, &message, error);
+	if (connection < 0)
+		return connection;
+	begin_stream(port, runtime, connection);
+	return 0;
+}
+
+static bool runs(const struct gg_followed_runtime *runtime)
+{
+	return runtime->has_stream && runtime->stream.state <= GG_EVENT_STREAM_RUNS;
+}
+
+/* Sends the command to stop, if there is a way. */
+static void try_to_stop(struct gg_followed_runtime *runtime)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf message = { 0 };
+	int connection;
+
+	if (runtime->is_stopped || runtime->stream.state != GG_EVENT_STREAM_RUNS)
+		return;
+	if (runtime->spare_fd >= 0) {
+		stop_session(runtime, runtime->spare_fd);
+	} else if (runtime->socket.directory >= 0) {
+		gg_diagnostics_stop(&message, runtime->stream.session);
+		connection = gg_diagnostics_socket_send(&runtime->socket, &message, NULL);
+		runtime->is_stopped = connection >= 0;
+		runtime->spare_fd = connection; /* open until the stream ends */
+	}
+}
+
+/* The time for which this stream may be quiet before its reader gives up; 0: it has ended. */
+static int64_t patience_ns(const struct gg_followed_runtime *runtime)
+{
+	bool is_dead = kill(runtime->pid, 0) < 0 && errno == ESRCH;
+
+	if (!runs(runtime))
+		return 0;
+	return (is_dead ? DEAD_QUIET_MS : QUIET_MS) * GG_NS_PER_MS;
+}
+
+void gg_diagnostic_port_finish(struct gg_diagnostic_port *port)
+{
+	uint64_t last_ns = gg_clock_monotonic_ns(), bytes = 0;
+	int64_t patience = 1;
+
+	while (port->epoll_fd >= 0 && patience > 0 &&
+	       gg_clock_monotonic_ns() - last_ns < (uint64_t)patience) {
+		struct pollfd fd = { .fd = port->epoll_fd, .events = POLLIN };
+		uint64_t bytes_now = 0;
+
+		gg_diagnostic_port_work(port);
+		patience = 0;
+		for (size_t i = 0; i < port->runtimes.count; i++) {
+			struct gg_followed_runtime *runtime = port->runtimes.items[i];
+
+			try_to_stop(runtime);
+			bytes_now += runtime->stream.bytes;
+			if (patience_ns(runtime) > patience)
+				patience = patience_ns(runtime);
+		}
+		if (bytes_now != bytes)
+			last_ns = gg_clock_monotonic_ns();
+		bytes = bytes_now;
+		if (patience > 0)
+			poll(&fd, 1, 20);
+	}
+	close_fd(&port->listen_fd);
+	if (port->path[0] != '\0')
+		unlink(port->path);
+	port->path[0] = '\0';
+	for (size_t i = 0; port->epoll_fd >= 0 && i < GG_COUNT(port->newcomers); i++)
+		close_fd(&port->newcomers[i].fd);
+	for (size_t i = 0; i < port->runtimes.count; i++) {
+		struct gg_followed_runtime *runtime = port->runtimes.items[i];
+
+		/* Without its reader, a runtime ends the session itself. */
+		if (runtime->has_stream && runs(runtime))
+			gg_event_stream_end(&runtime->stream);
+		close_fd(&runtime->spare_fd);
+		gg_diagnostics_socket_done(&runtime->socket);
+	}
+}
+
+void gg_diagnostic_port_done(struct gg_diagnostic_port *port)
+{
+	close_fd(&port->listen_fd);
+	if (port->path[0] != '\0')
+		unlink(port->path);
+	for (size_t i = 0; port->epoll_fd >= 0 && i < GG_COUNT(port->newcomers); i++)
+		close_fd(&port->newcomers[i].fd);
+	for (size_t i = 0; i < port->runtimes.count; i++) {
+		struct gg_followed_runtime *runtime = port->runtimes.items[i];
+
+		if (runtime->has_stream)
+			gg_event_stream_done(&runtime->stream);
+		close_fd(&runtime->spare_fd);
+		gg_diagnostics_socket_done(&runtime->socket);
+		free(runtime);
+	}
+	gg_array_done(&port->runtimes);
+	close_fd(&port->epoll_fd);
+	*port = GG_DIAGNOSTIC_PORT_NONE;
+}
+
+void gg_diagnostic_port_variable(struct gg_buf *out, const char *path, const char *users)
+{
+	if (users != NULL && users[0] != '\0')
+		gg_buf_printf(out, "%s;", users);
+	gg_buf_printf(out, "%s,connect,nosuspend", path);
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * diagnostic_port - follows the .NET runtimes of a session by their event streams.
+ *
+ *   struct gg_diagnostic_port port = GG_DIAGNOSTIC_PORT_NONE;
+ *
+ *   gg_diagnostic_port_open(&port, path, spool);   then DOTNET_DiagnosticPorts names the path
+ *   gg_diagnostic_port_attach(&port, pid, error);  or: a runtime that runs already
+ *   gg_diagnostic_port_work(&port);                whenever port.epoll_fd is readable
+ *   gg_diagnostic_port_finish(&port);              ends all streams that are still open
+ *   ... reads port.runtimes (dotnet_samples.h)
+ *   gg_diagnostic_port_done(&port);
+ *
+ * A runtime that finds the port in its environment connects to it while it starts, and does not
+ * wait for an answer ("nosuspend").  So objects that it allocates in its first milliseconds may be
+ * missing, and a recorder that dies holds up nobody.  The answer is the command that begins a
+ * session; then the connection carries the events.  The runtime connects again, and that spare
+ * connection serves the next command: the one to stop, or to begin another session if the runtime
+ * is too old for the first one.
+ *
+ * Full     Runtimes beyond RUNTIMES_MAX are left out and counted.
+ * Failure  nothing here fails a session: a runtime whose stream cannot be read is left out.
+ * Hostile  the connections may send anything (dotnet/diagnostics_ipc.h).
+ * Threads  one owner.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/array.h"
+#include "base/compiler.h"
+#include "base/error.h"
+#include "dotnet/diagnostics_socket.h"
+#include "dotnet/event_stream.h"
+
+enum { GG_DIAGNOSTIC_PORT_NEWCOMERS = 16, GG_DIAGNOSTIC_PORT_PATH_MAX = 108 };
+
+struct gg_followed_runtime {
+	uint8_t cookie[GG_DIAGNOSTICS_COOKIE_BYTES]; /* all zero: it was attached to */
+	pid_t pid;                                   /* in the recorder's pid namespace */
+	enum gg_diagnostics_events events;
+	bool has_stream, is_stopped; /* is_stopped: the command was sent */
+	struct gg_event_stream stream;
+	int spare_fd;                        /* -1: none */
+	struct gg_diagnostics_socket socket; /* its directory is -1 if it was not attached to */
+};
+
+/* A connection whose greeting is not complete. */
+struct gg_diagnostic_newcomer {
+	int fd; /* -1: none */
+	pid_t pid;
+	size_t length;
+	uint8_t bytes[GG_DIAGNOSTICS_GREETING_BYTES];
+};
+
+struct gg_diagnostic_port {
+	int listen_fd, epoll_fd; /* -1: there is none */
+	char path[GG_DIAGNOSTIC_PORT_PATH_MAX];
+	char spool[512]; /* directory for the streams */
+	pid_t only_pid;  /* not 0: other processes get no session */
+	GG_ARRAY(struct gg_followed_runtime *) runtimes;
+	struct gg_diagnostic_newcomer newcomers[GG_DIAGNOSTIC_PORT_NEWCOMERS];
+	uint64_t left_out_count;
+};
+
+#define GG_DIAGNOSTIC_PORT_NONE ((struct gg_diagnostic_port){ .listen_fd = -1, .epoll_fd = -1 })
+
+/* Listens at the path.  -ENAMETOOLONG: no socket can have that name. */
+GG_MUST_CHECK int gg_diagnostic_port_open(struct gg_diagnostic_port *port, const char *path,
+                                          const char *spool);
+
+/* Begins a session with the runtime in a process that runs already.  -ENOENT: there is none. */
+GG_MUST_CHECK int gg_diagnostic_port_attach(struct gg_diagnostic_port *port, pid_t pid,
+                                            const char *spool, struct gg_error *error);
+
+/* Takes what has arrived on all connections, without waiting. */
+void gg_diagnostic_port_work(struct gg_diagnostic_port *port);
+
+/* Tells the runtimes to end their sessions, and reads what they send until then. */
+void gg_diagnostic_port_finish(struct gg_diagnostic_port *port);
+void gg_diagnostic_port_done(struct gg_diagnostic_port *port);
+
+/* The value of DOTNET_DiagnosticPorts.  `users`: its value so far, which stays; NULL: none. */
+void gg_diagnostic_port_variable(struct gg_buf *out, const char *path, const char *users);
