@@ -120,7 +120,10 @@ static void put_metadata(struct nettrace_writer *writer)
 	gg_buf_done(&block);
 }
 
-static const uint64_t start_ticks = 1000000;
+static uint64_t start_of(const struct nettrace_writer *writer)
+{
+	return writer->start_ticks != 0 ? writer->start_ticks : 1000000;
+}
 
 void nettrace_begin(struct nettrace_writer *writer, uint32_t pid)
 {
@@ -139,7 +142,7 @@ void nettrace_begin(struct nettrace_writer *writer, uint32_t pid)
 	}
 	for (size_t i = 0; i < 8; i++)
 		nettrace_put(&block, date[i], 2);
-	nettrace_put(&block, start_ticks, 8);
+	nettrace_put(&block, start_of(writer), 8);
 	nettrace_put(&block, 1000000000, 8);
 	nettrace_put(&block, 8, 4);
 	if (writer->version == 6) {
@@ -323,7 +326,7 @@ void nettrace_event(struct nettrace_writer *writer, enum nettrace_metadata metad
 	size_t index = find_thread(writer, tid);
 	uint64_t thread = writer->version == 6 ? index + 1 : tid;
 	uint32_t sequence = ++writer->sequences[index];
-	uint64_t ticks = start_ticks + (uint64_t)time_ns;
+	uint64_t ticks = start_of(writer) + (uint64_t)time_ns;
 
 	if (writer->events.length == 0)
 		put_block_head(&writer->events, writer->is_compressed);

@@ -363,7 +363,7 @@ static int64_t patience_ns(const struct gg_followed_runtime *runtime)
 void gg_diagnostic_port_finish(struct gg_diagnostic_port *port)
 {
 	uint64_t last_ns = gg_clock_monotonic_ns(), bytes = 0;
-	int64_t patience = 1;
+	int64_t patience = QUIET_MS * GG_NS_PER_MS;
 
 	while (port->epoll_fd >= 0 && patience > 0 &&
 	       gg_clock_monotonic_ns() - last_ns < (uint64_t)patience) {

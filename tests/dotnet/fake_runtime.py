@@ -1,0 +1,205 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""fake_runtime - speaks the diagnostics protocol of .NET, well or badly.
+
+    fake_runtime.py BEHAVIOR [COUNT]       prints "done" and the commands that it got
+
+COUNT events are in its stream (DOTNET_STREAMS: the program that makes it).
+
+It connects to each port in DOTNET_DiagnosticPorts, or with FAKE_LISTEN it makes the socket of a runtime in its TMPDIR.
+"""
+
+import os
+import select
+import socket
+import struct
+import subprocess
+import sys
+import time
+
+MAGIC = b"DOTNET_IPC_V1\0"
+COLLECT_2, COLLECT_5, STOP = (2, 3), (2, 6), (2, 1)
+INFO_2, INFO_3 = (4, 4), (4, 8)
+LIMIT = 60  # seconds
+
+
+def message(group, command, payload=b""):
+    return MAGIC + struct.pack("<HBBH", 20 + len(payload), group, command, 0) + payload
+
+
+def text(value):
+    return struct.pack("<I", len(value) + 1) + (value + "\0").encode("utf-16le")
+
+
+ERROR = message(0xFF, 0xFF, struct.pack("<I", 0x80131384))
+
+
+def make_stream(kind, count):
+    """A stream of this process that starts now."""
+    environment = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
+    return subprocess.run([os.environ["DOTNET_STREAMS"], kind, count, str(os.getpid())], env=environment, check=True,
+                          stdout=subprocess.PIPE).stdout
+
+
+class Runtime:
+    def __init__(self, behavior, stream):
+        self.behavior, self.stream = behavior, stream
+        self.version = {"old": "8.0.11", "ancient": "3.1.32"}.get(behavior, "10.0.9")
+        self.stopped = False
+        self.sessions = []  # connections
+        self.commands = []
+
+    def info(self, with_version):
+        head = struct.pack("<I", 1) if with_version else b""
+        return head + struct.pack("<Q", os.getpid()) + b"c" * 16 + text("shop --all") + text("linux") + text("x64") + \
+            text("shop") + text(self.version) + text("linux-x64")
+
+    def answer(self, connection, command):
+        """Returns true if the connection stays open."""
+        self.commands.append(command)
+        old = self.behavior in ("old", "ancient")
+        if command == INFO_3 and not old:
+            connection.sendall(message(0xFF, 0, self.info(True)))
+        elif command == INFO_2 and self.behavior != "ancient":
+            connection.sendall(message(0xFF, 0, self.info(False)))
+        elif command == COLLECT_5 and not old or command == COLLECT_2:
+            return self.collect(connection)
+        elif command == STOP:
+            self.stopped = True
+            if self.behavior != "deaf":
+                connection.sendall(message(0xFF, 0, struct.pack("<Q", 7)))
+                for session in self.sessions:
+                    session.close()
+                self.sessions = []
+        else:
+            connection.sendall(ERROR)
+        return False
+
+    def collect(self, connection):
+        how = self.behavior
+        ok = message(0xFF, 0, struct.pack("<Q", 7))
+        if how == "refuses":
+            connection.sendall(ERROR)
+        elif how == "babbles":
+            connection.sendall(b"\x00\xff" * 5000)
+        elif how == "hangs up":
+            pass
+        elif how == "half a reply":
+            connection.sendall(ok[:15])
+        elif how == "a huge reply":
+            connection.sendall(MAGIC + struct.pack("<HBBH", 65535, 0xFF, 0, 0) + b"x" * 1000)
+        elif how == "silent":
+            self.sessions.append(connection)
+            return True
+        elif how == "damaged":
+            connection.sendall(ok + b"Nettrace" + os.urandom(5000))
+        elif how == "nothing":
+            connection.sendall(ok)
+        elif how == "cut":
+            connection.sendall(ok + self.stream[:len(self.stream) * 2 // 3])
+        elif how == "byte by byte":
+            for byte in ok + self.stream:
+                connection.sendall(bytes([byte]))
+        else:
+            connection.sendall(ok + self.stream)
+            self.sessions.append(connection)
+            return True
+        return False
+
+
+def command_of(connection):
+    """The next command; None: the connection has ended, as it does while the recorder is busy."""
+    try:
+        head = connection.recv(20, socket.MSG_WAITALL)
+    except ConnectionResetError:
+        return None
+    if len(head) < 20:
+        return None
+    length = struct.unpack("<H", head[14:16])[0] - 20
+    if length > 0:
+        connection.recv(length, socket.MSG_WAITALL)
+    return head[16], head[17]
+
+
+def connect(path, greeting):
+    connection = socket.socket(socket.AF_UNIX)
+    connection.connect(path)
+    connection.sendall(greeting)
+    return connection
+
+
+def follow_ports(runtime, seconds):
+    """Connects, answers, and connects again, as a runtime does."""
+    greeting = b"ADVR_V1\0" + struct.pack("<QQ", os.getpid(), time.monotonic_ns()) + struct.pack("<QH", os.getpid(), 0)
+    if runtime.behavior == "rude":
+        greeting = b"GET / HTTP/1.0\r\n\r\n" + b"x" * 100
+    if runtime.behavior == "shy":
+        greeting = greeting[:20]
+    if runtime.behavior == "mute":
+        greeting = b""
+    ports = [port.split(",")[0] for port in os.environ.get("DOTNET_DiagnosticPorts", "").split(";") if port]
+    if runtime.behavior == "crowd":
+        crowd = [socket.socket(socket.AF_UNIX) for _ in range(100)]
+        for one in crowd:
+            one.connect(ports[-1])
+        time.sleep(0.3)
+        for one in crowd:
+            one.close()
+    open_ones = {path: None for path in ports}
+    end = time.monotonic() + seconds
+    while time.monotonic() < end and not runtime.stopped:
+        for path, connection in open_ones.items():
+            if connection is None:
+                try:
+                    open_ones[path] = connect(path, greeting)
+                except OSError:
+                    time.sleep(0.02)
+        ready = select.select([one for one in open_ones.values() if one is not None], [], [], 0.05)[0]
+        for path, connection in open_ones.items():
+            if connection in ready:
+                command = command_of(connection)
+                if command is None or not runtime.answer(connection, command):
+                    connection.close()
+                open_ones[path] = None
+
+
+def listen(runtime, seconds):
+    with open("/proc/self/stat", encoding="ascii") as file:
+        start = file.read().rsplit(")", 1)[1].split()[19]
+    path = f"{os.environ.get('TMPDIR', '/tmp')}/dotnet-diagnostic-{os.getpid()}-{start}-socket"
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(path)
+    listener.listen(8)
+    listener.settimeout(0.05)
+    print(os.getpid(), flush=True)
+    end = time.monotonic() + seconds
+    while time.monotonic() < end and not runtime.stopped:
+        try:
+            connection = listener.accept()[0]
+        except TimeoutError:
+            continue
+        connection.settimeout(None)
+        command = command_of(connection)
+        if command is None or not runtime.answer(connection, command):
+            connection.close()
+    os.unlink(path)
+
+
+def main():
+    behavior = sys.argv[1]
+    kind = "ticks" if behavior in ("old", "ancient") else "samples"
+    runtime = Runtime(behavior, make_stream(kind, sys.argv[2] if len(sys.argv) > 2 else "1000"))
+    try:
+        if "FAKE_LISTEN" in os.environ:
+            listen(runtime, LIMIT)
+        else:
+            follow_ports(runtime, float(os.environ.get("FAKE_SECONDS", "1")))
+    except (BrokenPipeError, ConnectionResetError):
+        pass  # its reader has gone, which a runtime survives
+    for session in runtime.sessions:
+        session.close()
+    print("done", *("%d.%d" % command for command in runtime.commands))
+
+
+if __name__ == "__main__":
+    main()

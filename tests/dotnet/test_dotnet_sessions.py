@@ -1,0 +1,228 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Sessions with runtimes of .NET, which fake_runtime.py plays: `geiger record` follows them, `geiger
+attach` finds them, and a runtime that misbehaves costs its own samples alone.
+
+GEIGER, DOTNET_STREAMS: the programs.
+"""
+
+import csv
+import io
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+
+from sentences import check, in_scratch
+
+GEIGER = os.environ["GEIGER"]
+FAKE = (sys.executable, str(pathlib.Path(__file__).parent / "fake_runtime.py"))
+FAKE_TEXT = " ".join(FAKE)
+LIMIT = 200  # seconds after which something hangs
+COUNT = 1000
+OF_DOTNET = "sample join heap on heap.id = sample.heap where heap.name like '.NET%'"
+SAMPLES = "select count(*) from " + OF_DOTNET
+
+
+def run(*words, **environment):
+    return subprocess.run([GEIGER, *words], capture_output=True, text=True, timeout=LIMIT,
+                          env={**os.environ, **environment})
+
+
+def ask(profile, question):
+    """The rows of an answer, as lists of texts."""
+    got = run("sql", "--csv", profile, question)
+    return list(csv.reader(io.StringIO(got.stdout)))[1:] if got.returncode == 0 else [[got.stderr]]
+
+
+def one(profile, question):
+    return ask(profile, question)[0][0]
+
+
+def is_whole(profile):
+    got = run("check", profile)
+    return None if got.returncode == 0 else got.stdout + got.stderr
+
+
+def same(what, found, wanted):
+    return None if str(found) == str(wanted) else f"{what}: {found}, not {wanted}"
+
+
+def record(profile, *words, options=(), **environment):
+    """Records a fake runtime; returns what the command printed, or why that failed."""
+    got = run("record", "-o", profile, *options, "--", *words, **environment)
+    return got.stdout.strip() if got.returncode == 0 else f"status {got.returncode}: {got.stderr}"
+
+
+def recorded():
+    said = record("r.geiger", *FAKE, "good", str(COUNT))
+    check("a_recorded_runtime_gets_one_session", same("commands", said, "done 2.6"))
+    check("its_samples_are_in_the_profile", same("samples", one("r.geiger", SAMPLES), COUNT), is_whole("r.geiger"))
+    check("they_belong_to_the_process_that_malloc_has",
+          same("processes", one("r.geiger", "select count(*) from process"), 1),
+          same("process", one("r.geiger", SAMPLES + " and process <> 1"), 0))
+    check("they_have_names_without_a_list_of_methods",
+          same("stacks", ask("r.geiger", "select function from symbol where function like 'Shop%' order by 1"),
+               [["Shop.Cart.Add"], ["Shop.Program.Main"]]))
+    check("without_a_collection_all_objects_live",
+          same("live", one("r.geiger", SAMPLES + " and t_free is null"), COUNT),
+          same("notes", one("r.geiger", "select count(*) from note where text like '%live%'"), 0))
+    first, last = ask("r.geiger", "select min(t_alloc), max(t_alloc) from " + OF_DOTNET)[0]
+    start, end = ask("r.geiger", "select start_ns, end_ns from process")[0]
+    check("their_times_are_those_of_the_session",
+          None if int(start) < int(first) and int(last) - int(first) == (COUNT - 1) * 1000 and int(last) < int(end)
+          else f"{start} {first} {last} {end}")
+    said = record("n.geiger", *FAKE, "good", options=["--no-dotnet"], FAKE_SECONDS="0.2")
+    check("no_dotnet_leaves_them_out", same("commands", said, "done"), same("samples", one("n.geiger", SAMPLES), 0))
+    said = record("x.geiger", *FAKE, "good", options=["--exact"], FAKE_SECONDS="0.2")
+    check("exact_counts_leave_them_out", same("commands", said, "done"), is_whole("x.geiger"))
+
+
+def ports():
+    """The user's own port comes first, and works."""
+    program = "import os; print(os.environ['DOTNET_DiagnosticPorts'])"
+    said = record("p.geiger", sys.executable, "-c", program, DOTNET_DiagnosticPorts="/run/mine,suspend;/run/other")
+    check("the_users_own_ports_are_kept",
+          None if said.startswith("/run/mine,suspend;/run/other;/") and said.endswith("/dotnet-events,connect,nosuspend")
+          else said)
+    said = record("p.geiger", sys.executable, "-c", "import os; print(len(os.environ.get('DOTNET_DiagnosticPorts', '')))",
+                  options=["--no-dotnet"])
+    check("no_dotnet_sets_no_variable", same("length", said, "0"))
+    program = "import os; path = os.environ['DOTNET_DiagnosticPorts'].split(',')[0]; print(os.path.exists(path), path)"
+    there, path = record("p.geiger", sys.executable, "-c", program).split()
+    check("the_socket_is_gone_with_the_session", same("in the session", there, True),
+          same("after it", os.path.exists(path), False))
+    long = os.path.abspath("d" * 100)
+    os.mkdir(long)
+    said = record("p.geiger", *FAKE, "good", TMPDIR=long, FAKE_SECONDS="0.5")
+    check("a_long_name_of_a_directory_does_no_harm", same("output", said[:4], "done"), is_whole("p.geiger"))
+
+
+def several():
+    script = f"{FAKE_TEXT} good 300 & {FAKE_TEXT} good 500 & wait"
+    record("two.geiger", "sh", "-c", script)
+    check("two_runtimes_are_two_processes",
+          same("samples", ask("two.geiger", SAMPLES + " group by process order by 1"), [["300"], ["500"]]), is_whole("two.geiger"))
+    record("only.geiger", "sh", "-c", f"{FAKE_TEXT} good; true", options=["--no-children"], FAKE_SECONDS="0.3")
+    check("no_children_means_no_other_runtime", same("samples", one("only.geiger", SAMPLES), 0))
+    bare = f"env -u LD_PRELOAD {FAKE_TEXT} good"
+    record("bare.geiger", "sh", "-c", bare + "; true")
+    check("a_runtime_without_the_agent_is_a_process_of_its_own",
+          same("samples", one("bare.geiger", SAMPLES), COUNT),
+          same("its samples alone", one("bare.geiger", "select count(*) from sample where heap is null and process in "
+                                        f"(select process from {OF_DOTNET})"), 0),
+          is_whole("bare.geiger"))
+
+
+def old():
+    said = record("old.geiger", *FAKE, "old", "400")
+    text = run("report", "--metric", "allocated", "old.geiger").stdout
+    check("an_older_runtime_is_asked_for_ticks", same("commands", said, "done 2.6 2.3"))
+    check("ticks_have_their_bytes_and_no_interval",
+          same("bytes", one("old.geiger", "select sum(bytes) from coarse"), 400 * 102400),
+          same("samples", one("old.geiger", SAMPLES), 0),
+          None if "new System.String" in text and "allocation ticks" in text else text, is_whole("old.geiger"))
+
+
+def stopped():
+    """A runtime that lives on when the recording ends."""
+    for behavior in "good", "deaf":
+        begin = time.monotonic()
+        got = run("record", "--max-time", "1", "-o", "s.geiger", "--", *FAKE, behavior, FAKE_SECONDS="12")
+        seconds = time.monotonic() - begin
+        check(f"a_{behavior}_runtime_that_lives_on_is_told_to_stop",
+              same("output", got.stdout.strip(), "done 2.6 2.1"), same("samples", one("s.geiger", SAMPLES), COUNT),
+              is_whole("s.geiger"), None if seconds < LIMIT else "it hangs")
+    with subprocess.Popen([GEIGER, "record", "-q", "-o", "k.geiger", "--", *FAKE, "good"], stdout=subprocess.PIPE,
+                          env={**os.environ, "FAKE_SECONDS": "3"}) as recorder:
+        time.sleep(1)
+        recorder.kill()
+        said = recorder.stdout.read().decode()
+    check("a_recorder_that_is_killed_holds_nobody_up", same("output", said.split(" ", maxsplit=1)[0].strip(), "done"))
+
+
+def hostile():
+    """Each costs its own samples; the good one beside it loses none, and nothing hangs."""
+    for behavior in ("refuses", "babbles", "hangs up", "half a reply", "a huge reply", "silent", "damaged", "nothing",
+                     "cut", "byte by byte", "rude", "shy", "mute", "crowd"):
+        record("h.geiger", "sh", "-c", f"{FAKE_TEXT} '{behavior}' 200 & {FAKE_TEXT} good & wait", FAKE_SECONDS="0.8")
+        good = int(one("h.geiger", SAMPLES))
+        wanted = {"cut": range(COUNT + 1, COUNT + 200), "byte by byte": [COUNT + 200], "crowd": [COUNT + 200]}
+        check("one_that_is_or_does_" + behavior.replace(" ", "_") + "_costs_its_own_samples",
+              None if good in wanted.get(behavior, [COUNT]) else f"{good} samples", is_whole("h.geiger"))
+    record("h.geiger", *FAKE, "damaged")
+    check("a_damaged_stream_leaves_a_note",
+          same("notes", one("h.geiger", "select count(*) from note where text like '%are damaged%'"), 1))
+
+
+def attach(behavior, *words, **environment):
+    """Attaches to a fake runtime.  Returns what geiger did, and what the fake printed if it was told to stop."""
+    with subprocess.Popen([*FAKE, behavior], stdout=subprocess.PIPE, text=True,
+                          env={**os.environ, "FAKE_LISTEN": "1", **environment}) as fake:
+        pid = fake.stdout.readline().strip()
+        got = run("attach", "--only", "dotnet", *words, pid)
+        if got.returncode != 0 or "-n" in words:
+            fake.kill()
+        said = fake.stdout.read().strip()
+    return got, said
+
+
+def attached():
+    os.mkdir("tmp")
+    here = {"TMPDIR": os.path.abspath("tmp")}
+    got, said = attach("good", "--max-time", "1", "-o", "a.geiger", **here)
+    check("attach_asks_who_it_is_then_records_then_stops", same("commands", said, "done 4.8 2.6 2.1"),
+          same("status", got.returncode, 0), same("samples", one("a.geiger", SAMPLES), COUNT), is_whole("a.geiger"))
+    got, said = attach("old", "--max-time", "1", "-o", "a.geiger", **here)
+    check("attach_takes_ticks_of_an_older_runtime", same("commands", said, "done 4.8 4.4 2.3 2.1"),
+          same("bytes", one("a.geiger", "select sum(bytes) from coarse"), COUNT * 102400))
+    got, said = attach("ancient", "--max-time", "1", "-o", "a.geiger", **here)
+    check("attach_takes_ticks_of_one_that_does_not_know_its_version",
+          same("commands", said, "done 4.8 4.4 2.3 2.1"), same("status", got.returncode, 0))
+    got, said = attach("good", "-n", **here)
+    check("a_dry_run_only_asks_who_it_is", same("said", " ".join(got.stdout.split()[2:]),
+                                                "runs .NET 10.0.9, which gives random samples"))
+    record("before.geiger", "true")
+    before = pathlib.Path("before.geiger").read_bytes()
+    for behavior, why in (("refuses", "refuses the session"), ("babbles", "refuses the session"),
+                          ("nothing", "sent no events"), ("damaged", "")):
+        got, said = attach(behavior, "--max-time", "5", "-o", "before.geiger", **here)
+        check(f"attach_to_one_that_is_or_does_{behavior}_fails_and_leaves_an_earlier_profile",
+              None if got.returncode == 1 and why in got.stderr else f"{got.returncode}: {got.stderr}",
+              None if pathlib.Path("before.geiger").read_bytes() == before else "it is another")
+    got = run("attach", "--only", "dotnet", "-o", "a.geiger", str(os.getpid()))
+    check("a_process_without_a_runtime_is_refused",
+          None if got.returncode == 1 and "no .NET runtime answers there" in got.stderr else got.stderr)
+
+
+def interrupted():
+    with subprocess.Popen([*FAKE, "good"], stdout=subprocess.PIPE, text=True,
+                          env={**os.environ, "FAKE_LISTEN": "1"}) as fake:
+        pid = fake.stdout.readline().strip()
+        with subprocess.Popen([GEIGER, "attach", "--only", "dotnet", "-o", "i.geiger", pid], stderr=subprocess.PIPE,
+                              text=True) as geiger:
+            first = geiger.stderr.readline()
+            time.sleep(0.5)
+            geiger.send_signal(signal.SIGINT)
+            geiger.communicate(timeout=LIMIT)
+        said = fake.stdout.read().strip()
+    check("ctrl_c_ends_the_recording_and_not_the_process", same("status", geiger.returncode, 0),
+          None if "Ctrl-C ends" in first else first, same("commands", said, "done 4.8 2.6 2.1"),
+          same("samples", one("i.geiger", SAMPLES), COUNT))
+
+
+def main():
+    recorded()
+    ports()
+    several()
+    old()
+    stopped()
+    hostile()
+    attached()
+    interrupted()
+
+
+if __name__ == "__main__":
+    sys.exit(in_scratch(main))
