@@ -356,7 +356,7 @@ void nettrace_sample(struct nettrace_writer *writer, uint64_t tid, int64_t time_
 }
 
 void nettrace_tick(struct nettrace_writer *writer, uint64_t tid, int64_t time_ns, uint32_t stack,
-                   const char *type, uint64_t amount)
+                   const char *type, uint64_t amount, uint64_t size)
 {
 	struct gg_buf payload = { 0 };
 
@@ -366,9 +366,11 @@ void nettrace_tick(struct nettrace_writer *writer, uint64_t tid, int64_t time_ns
 	nettrace_put(&payload, amount, 8);
 	nettrace_put(&payload, 0x7000, 8);
 	nettrace_put_text(&payload, type);
-	nettrace_put(&payload, 0, 4);
-	nettrace_put(&payload, 0x9000, 8);
-	nettrace_put(&payload, 24, 8);
+	if (size > 0) {
+		nettrace_put(&payload, 0, 4);
+		nettrace_put(&payload, 0x9000, 8);
+		nettrace_put(&payload, size, 8);
+	}
 	nettrace_event(writer, NETTRACE_TICK, tid, time_ns, stack, &payload);
 	gg_buf_done(&payload);
 }

@@ -77,8 +77,9 @@ void nettrace_put_text(struct gg_buf *out, const char *text);
 
 void nettrace_sample(struct nettrace_writer *writer, uint64_t tid, int64_t time_ns, uint32_t stack,
                      const char *type, uint64_t address, uint64_t size, uint64_t offset);
+/* size 0: of a runtime that does not tell the size of the object. */
 void nettrace_tick(struct nettrace_writer *writer, uint64_t tid, int64_t time_ns, uint32_t stack,
-                   const char *type, uint64_t amount);
+                   const char *type, uint64_t amount, uint64_t size);
 void nettrace_method(struct nettrace_writer *writer, enum nettrace_metadata kind, int64_t time_ns,
                      uint64_t start, uint32_t size, const char *type, const char *method,
                      const char *signature);

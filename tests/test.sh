@@ -11,9 +11,10 @@ failed_count=0
 
 # check SENTENCE COMMAND... - the command must succeed; what it printed is shown if it does not.
 check() {
-	local name=$1 output
+	local name=$1 output="no command"
 	shift
-	if output=$("$@" 2>&1); then
+	# Without a command, nothing would be checked.
+	if (($# > 0)) && output=$("$@" 2>&1); then
 		echo "ok - $name"
 	else
 		echo "$output"

@@ -187,9 +187,7 @@ static int follow(struct dotnet_attach *attach)
 static int import(struct dotnet_attach *attach, struct gg_profile *profile, const uint8_t *bytes,
                   struct gg_import_result *result)
 {
-	const struct gg_import_options options = {
-		.has_collections = attach->events == GG_DIAGNOSTICS_SAMPLES,
-	};
+	const struct gg_import_options options = { .has_collections = true };
 	struct gg_input *input;
 	int status = gg_input_of(&input, bytes, attach->stream.bytes, attach->socket.name,
 	                         attach->error);

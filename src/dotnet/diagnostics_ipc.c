@@ -102,10 +102,8 @@ void gg_diagnostics_collect(struct gg_buf *out, enum gg_diagnostics_events event
 	}
 	put(&payload, 1, 4); /* provider */
 	put(&payload,
-	    KEYWORD_COLLECTIONS |
-	            (has_samples ? KEYWORD_MODULES | KEYWORD_METHODS | KEYWORD_SURVIVORS |
-	                                    KEYWORD_SAMPLES
-	                         : 0),
+	    KEYWORD_COLLECTIONS | KEYWORD_SURVIVORS |
+	            (has_samples ? KEYWORD_MODULES | KEYWORD_METHODS | KEYWORD_SAMPLES : 0),
 	    8);
 	put(&payload, LEVEL_VERBOSE, 4);
 	put_text(&payload, "Microsoft-Windows-DotNETRuntime");

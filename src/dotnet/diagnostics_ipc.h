@@ -41,7 +41,7 @@ enum {
 enum gg_diagnostics_events {
 	/* Random samples, collections and methods; since .NET 10. */
 	GG_DIAGNOSTICS_SAMPLES,
-	/* An object each 100 KiB, and methods; earlier runtimes. */
+	/* An object each 100 KiB, and collections; earlier runtimes. */
 	GG_DIAGNOSTICS_TICKS,
 };
 

@@ -51,7 +51,9 @@ struct dotnet_allocation {
 	uint32_t heap; /* index of heap_names */
 	struct gg_byte_cursor type;
 	uint64_t address, size_bytes, offset_bytes;
-	bool is_tick; /* size_bytes is what was allocated since the last tick */
+	bool is_tick;
+	/* Of a tick that does not tell its object's size: allocated since the last one; or 0. */
+	uint64_t amount_bytes;
 };
 
 /* The collections and objects of a process. */
@@ -73,6 +75,7 @@ struct gg_dotnet_trace {
 	GG_ARRAY(struct dotnet_allocation) allocations;
 	GG_ARRAY(struct process_lives) lives;
 	struct gg_buf command;
+	uint64_t sum_count; /* ticks that do not tell the size of their object */
 	uint64_t odd_count; /* events that are too short, or impossible */
 };
 
@@ -119,11 +122,11 @@ static int add_allocation(struct gg_dotnet_trace *trace, struct dotnet_allocatio
 		return status;
 	if (!gg_array_push(&trace->allocations, *allocation))
 		return -ENOMEM;
-	if (allocation->is_tick) {
-		trace->facts.tick_count++;
-		return 0;
-	}
-	trace->facts.sample_count++;
+	trace->facts.sample_count += !allocation->is_tick;
+	trace->facts.tick_count += allocation->is_tick;
+	trace->sum_count += allocation->amount_bytes > 0;
+	if (allocation->amount_bytes > 0)
+		return 0; /* an object of an unknown size */
 	return gg_object_lives_add(lives, &object);
 }
 
@@ -152,13 +155,13 @@ static int read_tick(struct gg_dotnet_trace *trace, struct dotnet_allocation all
                      struct gg_byte_cursor payload, uint32_t pointer_bytes)
 {
 	uint64_t amount = gg_byte_cursor_number(&payload, 4);
-	uint64_t heap = gg_byte_cursor_number(&payload, 4);
+	uint64_t heap = gg_byte_cursor_number(&payload, 4), size;
 
 	if (payload.failed || amount == 0) {
 		trace->odd_count++;
 		return 0;
 	}
-	allocation.size_bytes = amount;
+	allocation.amount_bytes = amount;
 	allocation.heap = heap < HEAP_COUNT ? (uint32_t)heap : 0;
 	allocation.is_tick = true;
 	gg_byte_cursor_take(&payload, 2);
@@ -166,8 +169,15 @@ static int read_tick(struct gg_dotnet_trace *trace, struct dotnet_allocation all
 	gg_byte_cursor_take(&payload, pointer_bytes);
 	if (!payload.failed) {
 		if (amount > 0 && amount <= OBJECT_BYTES_MAX)
-			allocation.size_bytes = amount;
+			allocation.amount_bytes = amount;
 		allocation.type = gg_byte_cursor_utf16(&payload);
+		gg_byte_cursor_take(&payload, 4); /* the processor's heap */
+		allocation.address = gg_byte_cursor_number(&payload, pointer_bytes);
+		size = gg_byte_cursor_number(&payload, 8); /* since .NET 6 */
+		if (!payload.failed && size > 0 && size <= OBJECT_BYTES_MAX) {
+			allocation.size_bytes = size;
+			allocation.amount_bytes = 0;
+		}
 	}
 	return add_allocation(trace, &allocation);
 }
@@ -435,10 +445,12 @@ static int write_sample(struct writing *writing, const struct dotnet_allocation 
 	                                                  : time_in(sink, allocation->end_ns);
 	sample->size_bytes = sample->usable_bytes = allocation->size_bytes;
 	sample->address = allocation->address;
-	sample->draw = (struct gg_draw){ .sampling_interval = GG_DOTNET_INTERVAL_BYTES,
-		                         .offset_bytes = allocation->offset_bytes,
-		                         .sample_point_count = 1,
-		                         .scheme = GG_SCHEME_BERNOULLI };
+	sample->draw = (struct gg_draw){
+		.sampling_interval = GG_DOTNET_INTERVAL_BYTES,
+		.offset_bytes = allocation->offset_bytes,
+		.sample_point_count = 1,
+		.scheme = allocation->is_tick ? GG_SCHEME_BIASED : GG_SCHEME_BERNOULLI,
+	};
 	status = gg_profile_add_sample(sink->profile, sample, NULL, sink->error);
 	return status < 0 || sink->written == NULL ? status : sink->written(sink->context, sample);
 }
@@ -504,7 +516,7 @@ static int add_tick(struct writing *writing, const struct dotnet_allocation *all
 			return no_memory(writing);
 	}
 	sum = &writing->ticks.items[index];
-	sum->bytes += (double)allocation->size_bytes;
+	sum->bytes += (double)allocation->amount_bytes;
 	sum->count++;
 	if (allocation->time_ns > sum->last_ns)
 		sum->last_ns = allocation->time_ns;
@@ -565,13 +577,19 @@ static int write_notes(const struct writing *writing)
 		         writing->trace->odd_count);
 		status = add_note(sink, text);
 	}
-	if (status == 0 && facts->tick_count > 0)
+	if (status == 0 && facts->tick_count > writing->trace->sum_count)
+		status = add_note(
+			sink, ".NET's allocation ticks name one object for each 100 KiB. They are "
+			      "no random samples, so numbers that they are part of have no "
+			      "confidence interval. .NET 10 can sample at random.");
+	if (status == 0 && writing->trace->sum_count > 0)
 		status = add_note(
 			sink, "Rows that begin with 'new' are from .NET's allocation ticks, one "
 			      "for each 100 KiB. Ticks are no random samples, so these rows have "
 			      "no confidence interval, and their numbers of allocations are "
 			      "numbers of ticks. .NET 10 can sample at random.");
-	if (status == 0 && facts->sample_count > 0 && !facts->has_lives)
+	if (status == 0 && facts->sample_count + facts->tick_count > writing->trace->sum_count &&
+	    !facts->has_lives)
 		status = add_note(
 			sink, facts->head.lost_count > 0
 				      ? "Because events were lost, geiger does not know which "
@@ -602,8 +620,9 @@ static int write_allocations(struct writing *writing)
 		if (status == 0)
 			status = make_stack(writing, allocation, &sample.stack);
 		if (status == 0)
-			status = allocation->is_tick ? add_tick(writing, allocation, &sample)
-			                             : write_sample(writing, allocation, &sample);
+			status = allocation->amount_bytes > 0
+			                 ? add_tick(writing, allocation, &sample)
+			                 : write_sample(writing, allocation, &sample);
 	}
 	return status;
 }

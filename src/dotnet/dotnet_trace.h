@@ -12,6 +12,7 @@
  * sample of the scheme `bernoulli` with that interval, a type, and the offset of the byte that was
  * drawn.  Earlier runtimes report an object whenever 100 KiB were allocated since the last report
  * (a tick).  Nothing about ticks is random, so they have no error that could be stated: they become
+ * samples of the scheme `biased`.  Ticks before .NET 6 lack the size of their object; they become
  * aggregates whose error is unknown, and the type is the innermost frame of their stack.
  *
  * Lives  If the stream has the events of collections (object_lives.h) and lost none, samples end

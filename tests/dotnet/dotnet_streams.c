@@ -3,7 +3,8 @@
  * dotnet_streams - writes an event stream as a runtime of .NET does, for a test.
  *
  *   dotnet_streams samples 1000 PID > s.nettrace     objects of 200 000 bytes, each a sample
- *   dotnet_streams ticks 1000 PID > t.nettrace       ticks of 102 400 bytes
+ *   dotnet_streams ticks 1000 PID > t.nettrace       ticks of 102 400 bytes, objects of 200
+ *   dotnet_streams old-ticks 1000 PID                the same without the sizes of objects
  *
  * The stream starts now, and event i is i us after that.  All have one stack: Shop.Cart.Add, called by Shop.Program.Main.
  */
@@ -22,7 +23,8 @@ int main(int argc, char **argv)
 	struct nettrace_writer writer = { .version = 4,
 		                          .is_compressed = true,
 		                          .start_ticks = gg_clock_monotonic_ns() };
-	bool is_ticks = argc > 1 && strcmp(argv[1], "ticks") == 0;
+	bool is_old = argc > 1 && strcmp(argv[1], "old-ticks") == 0;
+	bool is_ticks = is_old || (argc > 1 && strcmp(argv[1], "ticks") == 0);
 	int64_t count = argc > 2 ? strtol(argv[2], NULL, 10) : 1;
 
 	nettrace_begin(&writer, argc > 3 ? (uint32_t)strtoul(argv[3], NULL, 10) : 4711);
@@ -33,7 +35,8 @@ int main(int argc, char **argv)
 	nettrace_stack(&writer, 1, stack, 2);
 	for (int64_t i = 0; i < count; i++) {
 		if (is_ticks)
-			nettrace_tick(&writer, 77, (i + 1) * 1000, 1, "System.String", 102400);
+			nettrace_tick(&writer, 77, (i + 1) * 1000, 1, "System.String", 102400,
+			              is_old ? 0 : 200);
 		else
 			nettrace_sample(&writer, 77, (i + 1) * 1000, 1, "System.String",
 			                0x7000000 + (uint64_t)i * 200000, 200000, 100);

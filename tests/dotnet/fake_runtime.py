@@ -65,8 +65,8 @@ class Runtime:
         elif command == COLLECT_5 and not old or command == COLLECT_2:
             return self.collect(connection)
         elif command == STOP:
-            self.stopped = True
             if self.behavior != "deaf":
+                self.stopped = True
                 connection.sendall(message(0xFF, 0, struct.pack("<Q", 7)))
                 for session in self.sessions:
                     session.close()
@@ -187,7 +187,7 @@ def listen(runtime, seconds):
 
 def main():
     behavior = sys.argv[1]
-    kind = "ticks" if behavior in ("old", "ancient") else "samples"
+    kind = {"old": "ticks", "ancient": "old-ticks"}.get(behavior, "samples")
     runtime = Runtime(behavior, make_stream(kind, sys.argv[2] if len(sys.argv) > 2 else "1000"))
     try:
         if "FAKE_LISTEN" in os.environ:

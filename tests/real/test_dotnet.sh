@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # test_dotnet - traces of a real .NET runtime are imported: random samples, ticks, live objects, and
-# a trace that was cut.
+# a trace that was cut.  Programs are recorded and attached to.
 # shellcheck source=tests/test.sh disable=SC2317 # functions are called through check
 . "$(dirname "${BASH_SOURCE[0]}")/../test.sh"
 : "${GEIGER:?the geiger command}"
@@ -57,9 +57,9 @@ collections_tell_what_is_live() {
 
 ticks_have_no_interval() {
 	trace ticks 0x1:5 && import ticks || return 1
-	"$GEIGER" report --metric allocated "$scratch/ticks.geiger" >"$scratch/ticks.txt" &&
-		grep -q 'no intervals' "$scratch/ticks.txt" &&
-		grep -q 'new System.String' "$scratch/ticks.txt" &&
+	"$GEIGER" report --by type --metric allocated "$scratch/ticks.geiger" >"$scratch/ticks.txt" &&
+		grep -q ' System.String$' "$scratch/ticks.txt" &&
+		! grep -q '±' "$scratch/ticks.txt" &&
 		grep -q 'allocation ticks' "$scratch/ticks.txt"
 }
 
@@ -68,8 +68,121 @@ a_trace_that_was_cut_is_imported_with_a_note() {
 	import cut && ask cut "select text from note" | grep -q 'was cut'
 }
 
-check samples_have_types_and_names
-check collections_tell_what_is_live
-check ticks_have_no_interval
-check a_trace_that_was_cut_is_imported_with_a_note
+# record NAME WORD... - records the program; its output, without the time that it took, is in NAME.
+record() {
+	local name=$1
+	shift
+	timeout 300 "$GEIGER" record -q -o "$scratch/$name.geiger" -- "$@" >"$scratch/$name" &&
+		"$GEIGER" check "$scratch/$name.geiger" >/dev/null
+}
+
+a_recording_has_both_heaps_and_changes_no_output() {
+	"$program" tools list | grep -v '"duration"' >"$scratch/plain" &&
+		record both "$program" tools list || return 1
+	local managed native
+	managed=$(ask both "select count(*) from sample where heap is not null")
+	native=$(ask both "select count(*) from sample where heap is null")
+	echo "# $managed samples of .NET, and $native of malloc"
+	grep -v '"duration"' "$scratch/both" | cmp - "$scratch/plain" &&
+		((managed >= 15 && native >= 10)) &&
+		[[ $(ask both "select count(*) from process") == 1 ]] &&
+		[[ $(ask both "select count(*) from note where text like '%NET%'") == 0 ]] &&
+		(($(ask both "select count(*) from sample where heap is not null and t_free is null") > 0)) &&
+		"$GEIGER" tree --metric allocated "$scratch/both.geiger" |
+		grep -q 'Azure.Mcp.Server.Program.<Main>'
+}
+
+native_frames_in_compiled_methods_have_names() {
+	local all named
+	all=$(ask both "select count(*) from frame where module is null")
+	named=$(ask both "select count(distinct frame) from line join frame on frame.id = line.frame
+		where module is null")
+	echo "# $named of $all frames without a module have names"
+	((all > 100 && named * 10 >= all * 8))
+}
+
+two_runtimes_are_two_processes() {
+	record two bash -c "'$program' --help & '$program' --help; wait" &&
+		[[ $(ask two "select count(distinct process) from sample where heap is not null") == 2 ]]
+}
+
+# serve - starts the program's server in the background, as $server, with requests for 60 s at most.
+serve() {
+	{
+		echo '{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2024-11-05",' \
+			'"capabilities":{},"clientInfo":{"name":"t","version":"1"}}}'
+		echo '{"jsonrpc":"2.0","method":"notifications/initialized"}'
+		for ((i = 1; i <= 6000; i++)); do
+			echo '{"jsonrpc":"2.0","id":'"$i"',"method":"tools/list"}' || break
+			sleep 0.01
+		done
+	} 2>/dev/null | "$@" >"$scratch/served" 2>"$scratch/server.log" &
+	server=$!
+	for ((i = 0; i < 300; i++)); do
+		[[ -s $scratch/served ]] && return
+		sleep 0.1
+	done
+	return 1
+}
+
+# end_server - ends the server, and its client.
+end_server() {
+	kill "$server" 2>/dev/null
+	wait "$server" 2>/dev/null
+	return 0
+}
+
+attach_needs_nothing_but_the_socket() {
+	mkdir -p "$scratch/tmp"
+	TMPDIR=$scratch/tmp serve "$program" server start || return 1
+	"$GEIGER" attach --only dotnet --max-time 3 -o "$scratch/socket.geiger" "$server"
+	local status=$?
+	! grep -q libgeiger "/proc/$server/maps" || status=1
+	end_server
+	"$GEIGER" check "$scratch/socket.geiger" >/dev/null || return 1
+	local samples frames named
+	samples=$(ask socket "select count(*) from sample where t_free is null or t_free > t_alloc")
+	frames=$(ask socket "select count(*) from frame")
+	named=$(ask socket "select count(distinct frame) from line")
+	echo "# $samples samples; $named of $frames frames have names"
+	((status == 0 && samples >= 20 && named * 100 >= frames * 95))
+}
+
+attach_records_malloc_as_well() {
+	serve "$program" server start || return 1
+	"$GEIGER" attach -q -i 16k --max-time 3 -o "$scratch/attached.geiger" "$server"
+	local status=$?
+	end_server
+	"$GEIGER" check "$scratch/attached.geiger" >/dev/null || return 1
+	((status == 0)) &&
+		(($(ask attached "select count(*) from sample where heap is not null") >= 20)) &&
+		(($(ask attached "select count(*) from sample where heap is null") >= 1)) &&
+		[[ $(ask attached "select count(*) from process") == 1 ]]
+}
+
+a_killed_program_has_its_samples_and_names() {
+	serve "$GEIGER" record -q -o "$scratch/killed.geiger" -- "$program" server start || return 1
+	sleep 1
+	pkill -KILL -P "$server"
+	wait "$server"
+	(($? == 137)) && "$GEIGER" check "$scratch/killed.geiger" >/dev/null || return 1
+	local frames named
+	frames=$(ask killed "select count(*) from frame where module is null")
+	named=$(ask killed "select count(distinct frame) from line join frame on frame.id = line.frame
+		where module is null")
+	echo "# $named of $frames frames have names"
+	(($(ask killed "select count(*) from sample where heap is not null") >= 20)) &&
+		((named * 10 >= frames * 8))
+}
+
+check samples_have_types_and_names samples_have_types_and_names
+check collections_tell_what_is_live collections_tell_what_is_live
+check ticks_have_no_interval ticks_have_no_interval
+check a_trace_that_was_cut_is_imported_with_a_note a_trace_that_was_cut_is_imported_with_a_note
+check a_recording_has_both_heaps_and_changes_no_output a_recording_has_both_heaps_and_changes_no_output
+check native_frames_in_compiled_methods_have_names native_frames_in_compiled_methods_have_names
+check two_runtimes_are_two_processes two_runtimes_are_two_processes
+check attach_needs_nothing_but_the_socket attach_needs_nothing_but_the_socket
+check attach_records_malloc_as_well attach_records_malloc_as_well
+check a_killed_program_has_its_samples_and_names a_killed_program_has_its_samples_and_names
 finish

@@ -486,7 +486,7 @@ TEST(text_that_is_no_utf_16_becomes_valid_utf_8)
 
 /* --- ticks ------------------------------------------------------------------------------------ */
 
-TEST(ticks_are_sums_without_a_known_error)
+TEST(ticks_without_sizes_are_sums_without_a_known_error)
 {
 	static const uint64_t stack[] = { 0x1010 };
 	struct nettrace_writer writer = ways[0];
@@ -494,9 +494,9 @@ TEST(ticks_are_sums_without_a_known_error)
 
 	nettrace_begin(&writer, 1);
 	nettrace_stack(&writer, 1, stack, 1);
-	nettrace_tick(&writer, 8, 10, 1, "System.String", 106496);
-	nettrace_tick(&writer, 8, 20, 1, "System.String", 102408);
-	nettrace_tick(&writer, 8, 30, 1, "System.Byte[]", 400000);
+	nettrace_tick(&writer, 8, 10, 1, "System.String", 106496, 0);
+	nettrace_tick(&writer, 8, 20, 1, "System.String", 102408, 0);
+	nettrace_tick(&writer, 8, 30, 1, "System.Byte[]", 400000, 0);
 	nettrace_method(&writer, NETTRACE_METHOD_RUNDOWN, 900, 0x1000, 0x20, "Shop", "Main", "");
 	nettrace_end(&writer);
 	import_writer(&imported, &writer);
@@ -507,6 +507,34 @@ TEST(ticks_are_sums_without_a_known_error)
 	CHECK(imported.aggregates.items[0].to_ns != GG_TIME_NONE);
 	CHECK_EQ_STR(stack_text(&imported, imported.aggregates.items[0].stack),
 	             "new System.String < Shop.Main");
+	CHECK_CONTAINS(imported.notes.data, "no confidence interval");
+	imported_done(&imported);
+	nettrace_done(&writer);
+}
+
+/* Such ticks choose an object much as sample points do, but nothing tells how often they err. */
+TEST(ticks_with_sizes_are_samples_without_an_interval)
+{
+	static const uint64_t stack[] = { 0x1010 };
+	struct nettrace_writer writer = ways[0];
+	struct imported imported;
+	struct gg_profile_sample *samples;
+
+	nettrace_begin(&writer, 1);
+	nettrace_stack(&writer, 1, stack, 1);
+	nettrace_tick(&writer, 8, 10, 1, "System.String", 106496, 24);
+	nettrace_tick(&writer, 8, 30, 1, "System.Byte[]", 400000, 399000);
+	nettrace_method(&writer, NETTRACE_METHOD_RUNDOWN, 900, 0x1000, 0x20, "Shop", "Main", "");
+	nettrace_end(&writer);
+	import_writer(&imported, &writer);
+	CHECK_EQ_U64(imported.aggregates.count, 0);
+	REQUIRE(imported.samples.count == 2);
+	samples = imported.samples.items;
+	CHECK_EQ_U64(samples[0].draw.scheme, GG_SCHEME_BIASED);
+	CHECK_EQ_U64(samples[0].size_bytes, 24);
+	CHECK_EQ_U64(samples[1].size_bytes, 399000);
+	CHECK(samples[0].type != 0 && samples[1].type != 0 && samples[0].type != samples[1].type);
+	CHECK_EQ_STR(stack_text(&imported, samples[0].stack), "Shop.Main");
 	CHECK_CONTAINS(imported.notes.data, "no confidence interval");
 	imported_done(&imported);
 	nettrace_done(&writer);

@@ -278,8 +278,7 @@ static int write_stream(struct writing *writing, const struct gg_followed_runtim
 
 	if (status < 0 || bytes == NULL)
 		return status;
-	status = gg_dotnet_trace_read(&trace, bytes, stream->bytes,
-	                              runtime->events == GG_DIAGNOSTICS_SAMPLES, &fault);
+	status = gg_dotnet_trace_read(&trace, bytes, stream->bytes, true, &fault);
 	if (status == -EBADMSG) {
 		gg_profile_writer_note(writer,
 		                       "The events of .NET's process %d are damaged (%s), so its "

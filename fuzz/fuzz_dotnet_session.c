@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a hostile runtime of .NET sends: greetings, replies, facts about itself, and the reply and
+ * the events of a session.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "dotnet/diagnostics_ipc.h"
+#include "dotnet/dotnet_trace.h"
+#include "dotnet/event_stream.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void require(bool holds)
+{
+	if (!holds)
+		abort();
+}
+
+static void read_messages(const uint8_t *data, size_t size)
+{
+	struct gg_diagnostics_greeting greeting;
+	struct gg_diagnostics_reply reply;
+	struct gg_diagnostics_info info;
+
+	if (size >= GG_DIAGNOSTICS_GREETING_BYTES)
+		(void)!gg_diagnostics_read_greeting(data, &greeting);
+	if (gg_diagnostics_read_reply(data, size, &reply) == 1)
+		require(reply.bytes <= size && reply.payload + reply.payload_bytes <= data + size);
+	for (int is_old = 0; is_old < 2; is_old++) {
+		if (gg_diagnostics_read_info(data, size, is_old, &info) < 0)
+			continue;
+		require(info.version_at < info.texts.length &&
+		        strlen(info.texts.data + info.version_at) < info.texts.length);
+		(void)!gg_diagnostics_events_of(info.texts.data + info.version_at);
+		gg_diagnostics_info_done(&info);
+	}
+}
+
+/* The bytes arrive in pieces of a size that the input chooses; then the connection ends. */
+static void read_stream(const uint8_t *data, size_t size)
+{
+	struct gg_event_stream stream;
+	struct gg_nettrace_fault fault;
+	struct gg_dotnet_trace *trace;
+	const uint8_t *bytes;
+	size_t piece = size > 0 ? data[0] + 1u : 1;
+	int pair[2];
+
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair) < 0)
+		return;
+	if (gg_event_stream_begin(&stream, pair[0], "/tmp", NULL) < 0) {
+		close(pair[1]);
+		return;
+	}
+	for (size_t at = 0; at < size; at += piece) {
+		size_t length = size - at < piece ? size - at : piece;
+
+		if (send(pair[1], data + at, length, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+			break;
+		gg_event_stream_read(&stream);
+	}
+	close(pair[1]);
+	while (gg_event_stream_read(&stream))
+		continue;
+	require(stream.state == GG_EVENT_STREAM_ENDED || stream.state == GG_EVENT_STREAM_REFUSED);
+	require(stream.bytes <= size);
+	if (gg_event_stream_map(&stream, &bytes, NULL) == 0 && bytes != NULL) {
+		if (gg_dotnet_trace_read(&trace, bytes, stream.bytes, true, &fault) == 0)
+			gg_dotnet_trace_free(trace);
+		gg_event_stream_unmap(&stream, bytes);
+	}
+	gg_event_stream_done(&stream);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	read_messages(data, size);
+	read_stream(data, size);
+	return 0;
+}
