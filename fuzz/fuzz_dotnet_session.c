@@ -10,7 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "dotnet/diagnostics_ipc.h"
+#include "dotnet/dotnet_ipc.h"
 #include "dotnet/dotnet_trace.h"
 #include "dotnet/event_stream.h"
 
@@ -24,21 +24,21 @@ static void require(bool holds)
 
 static void read_messages(const uint8_t *data, size_t size)
 {
-	struct gg_diagnostics_greeting greeting;
-	struct gg_diagnostics_reply reply;
-	struct gg_diagnostics_info info;
+	struct gg_dotnet_ipc_greeting greeting;
+	struct gg_dotnet_ipc_reply reply;
+	struct gg_dotnet_ipc_info info;
 
-	if (size >= GG_DIAGNOSTICS_GREETING_BYTES)
-		(void)!gg_diagnostics_read_greeting(data, &greeting);
-	if (gg_diagnostics_read_reply(data, size, &reply) == 1)
+	if (size >= GG_DOTNET_IPC_GREETING_BYTES)
+		(void)!gg_dotnet_ipc_read_greeting(data, &greeting);
+	if (gg_dotnet_ipc_read_reply(data, size, &reply) == 1)
 		require(reply.bytes <= size && reply.payload + reply.payload_bytes <= data + size);
 	for (int is_old = 0; is_old < 2; is_old++) {
-		if (gg_diagnostics_read_info(data, size, is_old, &info) < 0)
+		if (gg_dotnet_ipc_read_info(data, size, is_old, &info) < 0)
 			continue;
 		require(info.version_at < info.texts.length &&
 		        strlen(info.texts.data + info.version_at) < info.texts.length);
-		(void)!gg_diagnostics_events_of(info.texts.data + info.version_at);
-		gg_diagnostics_info_done(&info);
+		(void)!gg_dotnet_ipc_events_of(info.texts.data + info.version_at);
+		gg_dotnet_ipc_info_done(&info);
 	}
 }
 

@@ -25,8 +25,8 @@
 enum { NETTRACE_THREADS_MAX = 16 };
 
 struct nettrace_writer {
-	int version;        /* 4 or 6 */
-	bool is_compressed; /* headers of events */
+	int version;          /* 4 or 6 */
+	bool is_compressed;   /* headers of events */
 	uint64_t start_ticks; /* of the stream, by CLOCK_MONOTONIC in ns; 0: the same each time */
 	struct gg_buf file, events;
 	/* The next compressed header carries on from these values. */

@@ -15,18 +15,18 @@
 #include "base/printable.h"
 #include "base/time_units.h"
 #include "cli/attach_result.h"
-#include "dotnet/diagnostics_socket.h"
+#include "dotnet/dotnet_socket.h"
 #include "dotnet/event_stream.h"
 #include "format/import/import.h"
 #include "record/session/recorder_signals.h"
 
-enum { POLL_MS = 200 };
+enum { STREAM_POLL_MS = 200 };
 
 struct dotnet_attach {
 	const struct gg_attach_options *given;
-	struct gg_diagnostics_socket socket;
-	struct gg_diagnostics_info info;
-	enum gg_diagnostics_events events;
+	struct gg_dotnet_socket socket;
+	struct gg_dotnet_ipc_info info;
+	enum gg_dotnet_ipc_events events;
 	struct gg_event_stream stream;
 	uint64_t start_ns; /* CLOCK_MONOTONIC */
 	struct gg_error *error;
@@ -43,7 +43,7 @@ static const char *version_of(const struct dotnet_attach *attach)
 
 static const char *name_of_events(const struct dotnet_attach *attach)
 {
-	return attach->events == GG_DIAGNOSTICS_SAMPLES ? "random samples" : "allocation ticks";
+	return attach->events == GG_DOTNET_SAMPLES ? "random samples" : "allocation ticks";
 }
 
 static int print_look(const struct dotnet_attach *attach)
@@ -71,12 +71,12 @@ static int await_reply(struct dotnet_attach *attach)
 {
 	struct gg_event_stream *stream = &attach->stream;
 	uint64_t end_ns = gg_clock_monotonic_ns() +
-	                  (uint64_t)GG_DIAGNOSTICS_WAIT_MS * (uint64_t)GG_NS_PER_MS;
+	                  (uint64_t)GG_DOTNET_IPC_WAIT_MS * (uint64_t)GG_NS_PER_MS;
 
 	while (stream->state == GG_EVENT_STREAM_ASKED && gg_clock_monotonic_ns() < end_ns) {
 		struct pollfd fd = { .fd = stream->fd, .events = POLLIN };
 
-		if (poll(&fd, 1, POLL_MS) > 0)
+		if (poll(&fd, 1, STREAM_POLL_MS) > 0)
 			gg_event_stream_read(stream);
 	}
 	if (stream->state == GG_EVENT_STREAM_ASKED)
@@ -95,14 +95,13 @@ static int begin(struct dotnet_attach *attach)
 	const char *directory = getenv("TMPDIR");
 	int connection, status;
 
-	gg_diagnostics_collect(&message, attach->events, GG_DIAGNOSTICS_METHODS);
-	connection = gg_diagnostics_socket_send(&attach->socket, &message, attach->error);
+	gg_dotnet_ipc_collect(&message, attach->events, GG_DOTNET_METHODS);
+	connection = gg_dotnet_socket_send(&attach->socket, &message, attach->error);
 	if (connection < 0)
 		return connection;
-	status = gg_event_stream_begin(&attach->stream, connection,
-	                               directory != NULL && directory[0] == '/' ? directory
-	                                                                        : "/tmp",
-	                               attach->error);
+	status = gg_event_stream_begin(
+		&attach->stream, connection,
+		directory != NULL && directory[0] == '/' ? directory : "/tmp", attach->error);
 	if (status == 0)
 		status = await_reply(attach);
 	return status;
@@ -132,8 +131,8 @@ static int wait_ms(const struct dotnet_attach *attach)
 	double left = attach->given->max_seconds -
 	              (double)(gg_clock_monotonic_ns() - attach->start_ns) * 1e-9;
 
-	if (!(attach->given->max_seconds > 0) || left * 1e3 > POLL_MS)
-		return POLL_MS;
+	if (!(attach->given->max_seconds > 0) || left * 1e3 > STREAM_POLL_MS)
+		return STREAM_POLL_MS;
 	return left > 0 ? (int)(left * 1e3) + 1 : 0;
 }
 
@@ -145,12 +144,12 @@ static void stop(struct dotnet_attach *attach)
 	struct pollfd fd = { .events = POLLIN };
 	int connection;
 
-	gg_diagnostics_stop(&message, stream->session);
+	gg_dotnet_ipc_stop(&message, stream->session);
 	/* Without an answer, the runtime ends the session when this stream is closed. */
-	connection = gg_diagnostics_socket_send(&attach->socket, &message, NULL);
+	connection = gg_dotnet_socket_send(&attach->socket, &message, NULL);
 	while (connection >= 0 && stream->state == GG_EVENT_STREAM_RUNS) {
 		fd.fd = stream->fd;
-		if (poll(&fd, 1, GG_DIAGNOSTICS_WAIT_MS) <= 0)
+		if (poll(&fd, 1, GG_DOTNET_IPC_WAIT_MS) <= 0)
 			break;
 		gg_event_stream_read(stream);
 	}
@@ -177,9 +176,9 @@ static int follow(struct dotnet_attach *attach)
 	if (stream->state == GG_EVENT_STREAM_RUNS)
 		stop(attach);
 	gg_recorder_signals_give_back(&signals);
-	return stream->status < 0 ? gg_error_set_errno(attach->error, -stream->status,
-	                                               "the events", NULL)
-	                          : 0;
+	return stream->status < 0
+	               ? gg_error_set_errno(attach->error, -stream->status, "the events", NULL)
+	               : 0;
 }
 
 /* --- the profile ------------------------------------------------------------------------------ */
@@ -223,7 +222,7 @@ static int write_profile(struct dotnet_attach *attach, struct gg_profile *profil
 	if (status == 0 && !attach->given->quiet)
 		fprintf(stderr, "geiger: wrote %s: %" PRIu64 " %s%s of process %d in %.1f s\n",
 		        GG_PRINTABLE(attach->given->output), result.row_count,
-		        attach->events == GG_DIAGNOSTICS_SAMPLES ? "sample" : "tick",
+		        attach->events == GG_DOTNET_SAMPLES ? "sample" : "tick",
 		        result.row_count == 1 ? "" : "s", (int)attach->socket.pid,
 		        (double)result.duration_ns * 1e-9);
 	return status;
@@ -260,17 +259,17 @@ int gg_attach_dotnet(pid_t pid, const struct gg_attach_options *given, struct gg
 	struct dotnet_attach attach = { .given = given,
 		                        .stream = { .fd = -1, .spool_fd = -1 },
 		                        .error = error };
-	int status = gg_diagnostics_socket_find(&attach.socket, pid, error);
+	int status = gg_dotnet_socket_find(&attach.socket, pid, error);
 
 	if (status < 0)
 		return status;
-	status = gg_diagnostics_socket_info(&attach.socket, &attach.info, error);
+	status = gg_dotnet_socket_info(&attach.socket, &attach.info, error);
 	if (status == 0) {
-		attach.events = gg_diagnostics_events_of(attach.info.texts.data +
-		                                         attach.info.version_at);
+		attach.events = gg_dotnet_ipc_events_of(attach.info.texts.data +
+		                                        attach.info.version_at);
 		status = given->dry_run ? print_look(&attach) : record(&attach);
-		gg_diagnostics_info_done(&attach.info);
+		gg_dotnet_ipc_info_done(&attach.info);
 	}
-	gg_diagnostics_socket_done(&attach.socket);
+	gg_dotnet_socket_done(&attach.socket);
 	return status;
 }

@@ -277,6 +277,9 @@ const struct gg_command gg_command_attach = {
 		"With --only jvm a Java VM loads the adapter for its objects by its attach socket.\n"
 		"That needs no right to trace; a VM from JDK 21 on warns of it on its stderr.\n"
 		"\n"
+		"With -o the managed memory of a .NET process is recorded as well. --only dotnet\n"
+		"records it alone, through the runtime's socket: nothing enters the process.\n"
+		"\n"
 		"Blocks that are older than the attach are not in the profile. With -n it looks\n"
 		"only, and touches nothing. It works around no rule of the kernel.\n",
 	.options = attach_option_table,

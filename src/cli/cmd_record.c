@@ -211,7 +211,8 @@ const struct gg_command gg_command_record = {
 		   "are untouched. When the command has ended and processes of its session\n"
 		   "live on, so does the recording: Ctrl-C ends it. The sampling interval is in\n"
 		   "bytes; in allocations with --scheme per-allocation, which is for counts:\n"
-		   "bytes have a lower bound alone there.\n",
+		   "bytes have a lower bound alone there. Managed memory of .NET is sampled by\n"
+		   "its runtime, every 100 KiB.\n",
 	.options = record_option_table,
 	.options_size = sizeof(struct record_options),
 	.option_defaults = &defaults,

@@ -14,8 +14,9 @@
 #include "dotnet/byte_cursor.h"
 
 enum {
-	READ_BYTES = 1 << 16,
-	READS_MAX = 256, /* in one call: 16 MiB, so that a fast writer cannot hold its reader */
+	STREAM_READ_BYTES = 1 << 16,
+	STREAM_READS_MAX =
+		256, /* in one call: 16 MiB, so that a fast writer cannot hold its reader */
 };
 
 /* A file that is gone with its descriptor. */
@@ -72,9 +73,9 @@ void gg_event_stream_done(struct gg_event_stream *stream)
 /* Takes bytes of the reply.  A reply that is no reply ends the stream as one that refuses does. */
 static void take_reply(struct gg_event_stream *stream)
 {
-	struct gg_diagnostics_reply reply;
+	struct gg_dotnet_ipc_reply reply;
 	struct gg_byte_cursor payload;
-	int status = gg_diagnostics_read_reply(stream->reply, stream->reply_bytes, &reply);
+	int status = gg_dotnet_ipc_read_reply(stream->reply, stream->reply_bytes, &reply);
 
 	if (status == 0 && stream->reply_bytes < sizeof(stream->reply))
 		return;
@@ -113,7 +114,7 @@ static void write_spool(struct gg_event_stream *stream, const uint8_t *bytes, si
 /* Reads once.  Returns false if nothing has arrived, or the stream has ended. */
 static bool read_once(struct gg_event_stream *stream)
 {
-	uint8_t bytes[READ_BYTES];
+	uint8_t bytes[STREAM_READ_BYTES];
 	bool is_reply = stream->state == GG_EVENT_STREAM_ASKED;
 	size_t room = is_reply ? sizeof(stream->reply) - stream->reply_bytes : sizeof(bytes);
 	ssize_t got;
@@ -143,7 +144,7 @@ bool gg_event_stream_read(struct gg_event_stream *stream)
 {
 	int count = 0;
 
-	while (count < READS_MAX && read_once(stream))
+	while (count < STREAM_READS_MAX && read_once(stream))
 		count++;
 	return count > 0;
 }

@@ -4,10 +4,10 @@
  *
  *   struct gg_event_stream stream;
  *
- *   gg_event_stream_begin(&stream, connection, "/tmp", error);      which has sent the command
+ *   gg_event_stream_begin(&stream, connection, "/tmp", error);   which has sent the command
  *   while (stream.state <= GG_EVENT_STREAM_RUNS && poll(...) > 0)   POLLIN of stream.fd
  *           gg_event_stream_read(&stream);
- *   gg_event_stream_map(&stream, &bytes, &length, error);           all of it, for nettrace.h
+ *   gg_event_stream_map(&stream, &bytes, error);                 all of it, for nettrace.h
  *   gg_event_stream_done(&stream);
  *
  * The bytes wait in a file without a name until the session ends, because the names of methods may
@@ -26,12 +26,12 @@
 
 #include "base/compiler.h"
 #include "base/error.h"
-#include "dotnet/diagnostics_ipc.h"
+#include "dotnet/dotnet_ipc.h"
 
 #define GG_EVENT_STREAM_MAX (UINT64_C(1) << 30)
 
 enum gg_event_stream_state {
-	GG_EVENT_STREAM_ASKED,   /* no reply yet */
+	GG_EVENT_STREAM_ASKED, /* no reply yet */
 	GG_EVENT_STREAM_RUNS,
 	GG_EVENT_STREAM_ENDED,
 	GG_EVENT_STREAM_REFUSED, /* the runtime does not know the command */
@@ -41,7 +41,7 @@ struct gg_event_stream {
 	int fd;       /* of the connection; -1: closed */
 	int spool_fd; /* -1: none */
 	enum gg_event_stream_state state;
-	uint8_t reply[GG_DIAGNOSTICS_COLLECT_REPLY_BYTES];
+	uint8_t reply[GG_DOTNET_IPC_COLLECT_REPLY_BYTES];
 	size_t reply_bytes;
 	uint64_t session; /* the runtime's number */
 	uint64_t bytes;   /* in the file */

@@ -2,11 +2,12 @@
 /*
  * dotnet_streams - writes an event stream as a runtime of .NET does, for a test.
  *
- *   dotnet_streams samples 1000 PID > s.nettrace     objects of 200 000 bytes, each a sample
- *   dotnet_streams ticks 1000 PID > t.nettrace       ticks of 102 400 bytes, objects of 200
- *   dotnet_streams old-ticks 1000 PID                the same without the sizes of objects
+ *   dotnet_streams samples 1000 PID > s.nettrace   objects of 200 000 bytes, each a sample
+ *   dotnet_streams ticks 1000 PID > t.nettrace     ticks of 102 400 bytes, objects of 200 bytes
+ *   dotnet_streams old-ticks 1000 PID              the same without the sizes of objects
  *
- * The stream starts now, and event i is i us after that.  All have one stack: Shop.Cart.Add, called by Shop.Program.Main.
+ * The stream starts now, and event i is i us after that.  All have one stack:
+ * Shop.Cart.Add, called by Shop.Program.Main.
  */
 #include <stdio.h>
 #include <stdlib.h>

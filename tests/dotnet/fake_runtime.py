@@ -6,7 +6,8 @@
 
 COUNT events are in its stream (DOTNET_STREAMS: the program that makes it).
 
-It connects to each port in DOTNET_DiagnosticPorts, or with FAKE_LISTEN it makes the socket of a runtime in its TMPDIR.
+It connects to each port in DOTNET_DiagnosticPorts.  With FAKE_LISTEN it makes the socket of a
+runtime in its TMPDIR instead.
 """
 
 import os

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Sessions with runtimes of .NET, which fake_runtime.py plays: `geiger record` follows them, `geiger
-attach` finds them, and a runtime that misbehaves costs its own samples alone.
+"""Sessions with runtimes of .NET, which fake_runtime.py plays: `geiger record` follows them, and
+`geiger attach` finds them.  A runtime that misbehaves costs its own samples alone.
 
 GEIGER, DOTNET_STREAMS: the programs.
 """
@@ -160,7 +160,7 @@ def hostile():
 
 
 def attach(behavior, *words, **environment):
-    """Attaches to a fake runtime.  Returns what geiger did, and what the fake printed if it was told to stop."""
+    """Attaches to a fake runtime.  Returns geiger's result, and the output of a fake that ended."""
     with subprocess.Popen([*FAKE, behavior], stdout=subprocess.PIPE, text=True,
                           env={**os.environ, "FAKE_LISTEN": "1", **environment}) as fake:
         pid = fake.stdout.readline().strip()

@@ -20,16 +20,16 @@
 
 enum {
 	RUNTIMES_MAX = 1024,
-	EVENTS_MAX = 32,   /* of one epoll_wait() */
-	ROUNDS_MAX = 64,   /* of one call: the caller has other work as well */
-	QUIET_MS = 5000,   /* a stream that is to end may be quiet for so long */
+	EVENTS_MAX = 32,     /* of one epoll_wait() */
+	ROUNDS_MAX = 64,     /* of one call: the caller has other work as well */
+	QUIET_MS = 5000,     /* a stream that is to end may be quiet for so long */
 	DEAD_QUIET_MS = 100, /* the same, when its process has ended */
 };
 
 /* What an event of epoll is about, in the upper half of its data; the lower half is an index. */
-enum source { SOURCE_LISTENER, SOURCE_NEWCOMER, SOURCE_STREAM };
+enum port_source { SOURCE_LISTENER, SOURCE_NEWCOMER, SOURCE_STREAM };
 
-static bool watch(struct gg_diagnostic_port *port, int fd, enum source source, size_t index)
+static bool watch(struct gg_diagnostic_port *port, int fd, enum port_source source, size_t index)
 {
 	struct epoll_event event = { .events = EPOLLIN };
 
@@ -81,7 +81,7 @@ static void begin_session(struct gg_diagnostic_port *port, struct gg_followed_ru
 	GG_CLEANUP(gg_buf_done) struct gg_buf message = { 0 };
 
 	/* The events tell of each method, from the first one on: no list is needed at the end. */
-	gg_diagnostics_collect(&message, runtime->events, GG_DIAGNOSTICS_NO_RUNDOWN);
+	gg_dotnet_ipc_collect(&message, runtime->events, GG_DOTNET_NO_RUNDOWN);
 	if (send_message(connection, &message))
 		begin_stream(port, runtime, connection);
 	else
@@ -92,14 +92,14 @@ static void begin_session(struct gg_diagnostic_port *port, struct gg_followed_ru
 static bool wants_ticks(const struct gg_followed_runtime *runtime)
 {
 	return runtime->has_stream && runtime->stream.state == GG_EVENT_STREAM_REFUSED &&
-	       runtime->events == GG_DIAGNOSTICS_SAMPLES && runtime->stream.reply_bytes > 0;
+	       runtime->events == GG_DOTNET_SAMPLES && runtime->stream.reply_bytes > 0;
 }
 
 static void stop_session(struct gg_followed_runtime *runtime, int connection)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf message = { 0 };
 
-	gg_diagnostics_stop(&message, runtime->stream.session);
+	gg_dotnet_ipc_stop(&message, runtime->stream.session);
 	runtime->is_stopped = send_message(connection, &message);
 }
 
@@ -111,7 +111,7 @@ static void use_spare(struct gg_diagnostic_port *port, struct gg_followed_runtim
 	if (connection < 0 || !wants_ticks(runtime))
 		return;
 	runtime->spare_fd = -1;
-	runtime->events = GG_DIAGNOSTICS_TICKS;
+	runtime->events = GG_DOTNET_TICKS;
 	begin_session(port, runtime, connection);
 }
 
@@ -147,14 +147,14 @@ static struct gg_followed_runtime *find_runtime(const struct gg_diagnostic_port 
 {
 	for (size_t i = port->runtimes.count; i > 0; i--)
 		if (memcmp(port->runtimes.items[i - 1]->cookie, cookie,
-		           GG_DIAGNOSTICS_COOKIE_BYTES) == 0)
+		           GG_DOTNET_IPC_COOKIE_BYTES) == 0)
 			return port->runtimes.items[i - 1];
 	return NULL;
 }
 
 /* Takes a connection that a runtime made, when it has introduced itself. */
 static void greet(struct gg_diagnostic_port *port, int connection, pid_t pid,
-                  const struct gg_diagnostics_greeting *greeting)
+                  const struct gg_dotnet_ipc_greeting *greeting)
 {
 	struct gg_followed_runtime *runtime = find_runtime(port, greeting->cookie);
 
@@ -179,7 +179,7 @@ static void greet(struct gg_diagnostic_port *port, int connection, pid_t pid,
 
 static void read_newcomer(struct gg_diagnostic_port *port, struct gg_diagnostic_newcomer *newcomer)
 {
-	struct gg_diagnostics_greeting greeting;
+	struct gg_dotnet_ipc_greeting greeting;
 	ssize_t got = recv(newcomer->fd, newcomer->bytes + newcomer->length,
 	                   sizeof(newcomer->bytes) - newcomer->length, MSG_DONTWAIT);
 	int connection = newcomer->fd;
@@ -192,7 +192,7 @@ static void read_newcomer(struct gg_diagnostic_port *port, struct gg_diagnostic_
 		return;
 	epoll_ctl(port->epoll_fd, EPOLL_CTL_DEL, connection, NULL);
 	newcomer->fd = -1;
-	if (got > 0 && gg_diagnostics_read_greeting(newcomer->bytes, &greeting))
+	if (got > 0 && gg_dotnet_ipc_read_greeting(newcomer->bytes, &greeting))
 		greet(port, connection, newcomer->pid, &greeting);
 	else
 		close(connection);
@@ -236,7 +236,7 @@ void gg_diagnostic_port_work(struct gg_diagnostic_port *port)
 		for (int i = 0; i < count; i++) {
 			size_t index = (uint32_t)events[i].data.u64;
 
-			switch ((enum source)(events[i].data.u64 >> 32)) {
+			switch ((enum port_source)(events[i].data.u64 >> 32)) {
 			case SOURCE_LISTENER:
 				while (accept_one(port))
 					continue;
@@ -301,26 +301,26 @@ int gg_diagnostic_port_attach(struct gg_diagnostic_port *port, pid_t pid, const 
                               struct gg_error *error)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf message = { 0 };
-	struct gg_diagnostics_socket socket;
-	struct gg_diagnostics_info info;
+	struct gg_dotnet_socket socket;
+	struct gg_dotnet_ipc_info info;
 	struct gg_followed_runtime *runtime;
-	int connection, status = gg_diagnostics_socket_find(&socket, pid, error);
+	int connection, status = gg_dotnet_socket_find(&socket, pid, error);
 
 	if (status < 0)
 		return status;
-	status = gg_diagnostics_socket_info(&socket, &info, error);
+	status = gg_dotnet_socket_info(&socket, &info, error);
 	if (status == 0)
 		status = prepare(port, spool);
 	runtime = status == 0 ? add_runtime(port, pid) : NULL;
 	if (runtime == NULL) {
-		gg_diagnostics_socket_done(&socket);
+		gg_dotnet_socket_done(&socket);
 		return status < 0 ? status : -ENOMEM;
 	}
 	runtime->socket = socket;
-	runtime->events = gg_diagnostics_events_of(info.texts.data + info.version_at);
-	gg_diagnostics_info_done(&info);
-	gg_diagnostics_collect(&message, runtime->events, GG_DIAGNOSTICS_METHODS);
-	connection = gg_diagnostics_socket_send(&socket, &message, error);
+	runtime->events = gg_dotnet_ipc_events_of(info.texts.data + info.version_at);
+	gg_dotnet_ipc_info_done(&info);
+	gg_dotnet_ipc_collect(&message, runtime->events, GG_DOTNET_METHODS);
+	connection = gg_dotnet_socket_send(&socket, &message, error);
 	if (connection < 0)
 		return connection;
 	begin_stream(port, runtime, connection);
@@ -343,8 +343,8 @@ static void try_to_stop(struct gg_followed_runtime *runtime)
 	if (runtime->spare_fd >= 0) {
 		stop_session(runtime, runtime->spare_fd);
 	} else if (runtime->socket.directory >= 0) {
-		gg_diagnostics_stop(&message, runtime->stream.session);
-		connection = gg_diagnostics_socket_send(&runtime->socket, &message, NULL);
+		gg_dotnet_ipc_stop(&message, runtime->stream.session);
+		connection = gg_dotnet_socket_send(&runtime->socket, &message, NULL);
 		runtime->is_stopped = connection >= 0;
 		runtime->spare_fd = connection; /* open until the stream ends */
 	}
@@ -399,7 +399,7 @@ void gg_diagnostic_port_finish(struct gg_diagnostic_port *port)
 		if (runtime->has_stream && runs(runtime))
 			gg_event_stream_end(&runtime->stream);
 		close_fd(&runtime->spare_fd);
-		gg_diagnostics_socket_done(&runtime->socket);
+		gg_dotnet_socket_done(&runtime->socket);
 	}
 }
 
@@ -416,7 +416,7 @@ void gg_diagnostic_port_done(struct gg_diagnostic_port *port)
 		if (runtime->has_stream)
 			gg_event_stream_done(&runtime->stream);
 		close_fd(&runtime->spare_fd);
-		gg_diagnostics_socket_done(&runtime->socket);
+		gg_dotnet_socket_done(&runtime->socket);
 		free(runtime);
 	}
 	gg_array_done(&port->runtimes);

@@ -4,8 +4,8 @@
  *
  *   struct gg_diagnostic_port port = GG_DIAGNOSTIC_PORT_NONE;
  *
- *   gg_diagnostic_port_open(&port, path, spool);   then DOTNET_DiagnosticPorts names the path
- *   gg_diagnostic_port_attach(&port, pid, error);  or: a runtime that runs already
+ *   gg_diagnostic_port_open(&port, path, spool);   DOTNET_DiagnosticPorts names the path
+ *   gg_diagnostic_port_attach(&port, pid, spool, error);   or: a runtime that runs already
  *   gg_diagnostic_port_work(&port);                whenever port.epoll_fd is readable
  *   gg_diagnostic_port_finish(&port);              ends all streams that are still open
  *   ... reads port.runtimes (dotnet_samples.h)
@@ -20,7 +20,7 @@
  *
  * Full     Runtimes beyond RUNTIMES_MAX are left out and counted.
  * Failure  nothing here fails a session: a runtime whose stream cannot be read is left out.
- * Hostile  the connections may send anything (dotnet/diagnostics_ipc.h).
+ * Hostile  the connections may send anything (dotnet/dotnet_ipc.h).
  * Threads  one owner.
  */
 #pragma once
@@ -32,19 +32,19 @@
 #include "base/array.h"
 #include "base/compiler.h"
 #include "base/error.h"
-#include "dotnet/diagnostics_socket.h"
+#include "dotnet/dotnet_socket.h"
 #include "dotnet/event_stream.h"
 
 enum { GG_DIAGNOSTIC_PORT_NEWCOMERS = 16, GG_DIAGNOSTIC_PORT_PATH_MAX = 108 };
 
 struct gg_followed_runtime {
-	uint8_t cookie[GG_DIAGNOSTICS_COOKIE_BYTES]; /* all zero: it was attached to */
-	pid_t pid;                                   /* in the recorder's pid namespace */
-	enum gg_diagnostics_events events;
+	uint8_t cookie[GG_DOTNET_IPC_COOKIE_BYTES]; /* all zero: it was attached to */
+	pid_t pid;                                  /* in the recorder's pid namespace */
+	enum gg_dotnet_ipc_events events;
 	bool has_stream, is_stopped; /* is_stopped: the command was sent */
 	struct gg_event_stream stream;
-	int spare_fd;                        /* -1: none */
-	struct gg_diagnostics_socket socket; /* its directory is -1 if it was not attached to */
+	int spare_fd;                   /* -1: none */
+	struct gg_dotnet_socket socket; /* its directory is -1 if it was not attached to */
 };
 
 /* A connection whose greeting is not complete. */
@@ -52,11 +52,11 @@ struct gg_diagnostic_newcomer {
 	int fd; /* -1: none */
 	pid_t pid;
 	size_t length;
-	uint8_t bytes[GG_DIAGNOSTICS_GREETING_BYTES];
+	uint8_t bytes[GG_DOTNET_IPC_GREETING_BYTES];
 };
 
 struct gg_diagnostic_port {
-	int listen_fd, epoll_fd; /* -1: there is none */
+	int listen_fd, epoll_fd; /* -1: closed */
 	char path[GG_DIAGNOSTIC_PORT_PATH_MAX];
 	char spool[512]; /* directory for the streams */
 	pid_t only_pid;  /* not 0: other processes get no session */
@@ -71,7 +71,7 @@ struct gg_diagnostic_port {
 GG_MUST_CHECK int gg_diagnostic_port_open(struct gg_diagnostic_port *port, const char *path,
                                           const char *spool);
 
-/* Begins a session with the runtime in a process that runs already.  -ENOENT: there is none. */
+/* Begins a session with the runtime in a process that runs already.  -ENOENT: the process has no such runtime. */
 GG_MUST_CHECK int gg_diagnostic_port_attach(struct gg_diagnostic_port *port, pid_t pid,
                                             const char *spool, struct gg_error *error);
 

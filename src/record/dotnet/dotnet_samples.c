@@ -19,18 +19,18 @@ struct known_process {
 	int64_t start_ns, end_ns;
 };
 
-struct writing {
+struct samples_writing {
 	struct gg_profile_writer *writer;
 	GG_ARRAY(struct known_process) processes;
-	struct gg_map threads; /* process << 32 | tid -> id */
+	struct gg_map threads;                    /* process << 32 | tid -> id */
 	GG_ARRAY(struct gg_profile_total) totals; /* of stacks that samples of .NET have */
 	struct gg_map total_map;
-	uint32_t process;      /* id of the one that is being written */
+	uint32_t process; /* id of the one that is being written */
 };
 
 static int take_process(const struct gg_profile_process *process, void *context)
 {
-	struct writing *writing = context;
+	struct samples_writing *writing = context;
 	const struct known_process known = { process->id, process->pid, process->start_ns,
 		                             process->end_ns };
 
@@ -39,14 +39,15 @@ static int take_process(const struct gg_profile_process *process, void *context)
 
 static int take_thread(const struct gg_profile_thread *thread, void *context)
 {
-	struct writing *writing = context;
+	struct samples_writing *writing = context;
 
 	return gg_map_put(&writing->threads, (uint64_t)thread->process << 32 | thread->tid,
 	                  thread->id);
 }
 
-/* Finds the process of a pid that had begun last; NULL: there is none. */
-static struct known_process *find_process(struct writing *writing, pid_t pid, int64_t time_ns)
+/* Returns the process of a pid that had begun last, or NULL. */
+static struct known_process *find_process(struct samples_writing *writing, pid_t pid,
+                                          int64_t time_ns)
 {
 	struct known_process *found = NULL;
 
@@ -61,7 +62,7 @@ static struct known_process *find_process(struct writing *writing, pid_t pid, in
 }
 
 /* Adds a process that ran without the agent. */
-static int add_process(struct writing *writing, const struct gg_followed_runtime *runtime,
+static int add_process(struct samples_writing *writing, const struct gg_followed_runtime *runtime,
                        const struct gg_dotnet_facts *facts, int64_t start_ns)
 {
 	struct gg_profile_writer *writer = writing->writer;
@@ -70,7 +71,7 @@ static int add_process(struct writing *writing, const struct gg_followed_runtime
 	struct gg_profile_process process = {
 		.pid = (uint32_t)runtime->pid,
 		.start_ns = start_ns > 0 ? start_ns : 0,
-		.end_ns = !has_ended                 ? GG_TIME_NONE
+		.end_ns = !has_ended                ? GG_TIME_NONE
 		          : end_ns > writer->now_ns ? writer->now_ns
 		                                    : end_ns,
 		.command = facts->command[0] != '\0' ? facts->command : NULL,
@@ -92,7 +93,7 @@ static int add_process(struct writing *writing, const struct gg_followed_runtime
 
 static int give_process(void *context, uint64_t pid, uint32_t *ret_process)
 {
-	const struct writing *writing = context;
+	const struct samples_writing *writing = context;
 
 	(void)pid; /* of its own pid namespace; a stream is of one process */
 	*ret_process = writing->process;
@@ -101,7 +102,7 @@ static int give_process(void *context, uint64_t pid, uint32_t *ret_process)
 
 static int give_thread(void *context, uint32_t process, uint64_t tid, uint32_t *ret_thread)
 {
-	struct writing *writing = context;
+	struct samples_writing *writing = context;
 	struct gg_profile_writer *writer = writing->writer;
 	uint64_t key = (uint64_t)process << 32 | (uint32_t)tid;
 	uint64_t id = gg_map_get(&writing->threads, key);
@@ -122,7 +123,7 @@ static int give_thread(void *context, uint32_t process, uint64_t tid, uint32_t *
 /* --- totals ----------------------------------------------------------------------------------- */
 
 struct total_key {
-	const struct writing *writing;
+	const struct samples_writing *writing;
 	uint32_t process, thread, stack;
 };
 
@@ -136,7 +137,7 @@ static bool total_is(uint64_t value, const void *context)
 }
 
 /* Returns the total of a stack and thread, which may be new; NULL: no memory. */
-static struct gg_profile_total *find_total(struct writing *writing, uint32_t process,
+static struct gg_profile_total *find_total(struct samples_writing *writing, uint32_t process,
                                            uint32_t thread, uint32_t stack)
 {
 	struct total_key key = { writing, process, thread, stack };
@@ -149,7 +150,8 @@ static struct gg_profile_total *find_total(struct writing *writing, uint32_t pro
 	if (index != GG_MAP_NONE)
 		return &writing->totals.items[index];
 	total = gg_array_add(&writing->totals);
-	if (total == NULL || gg_map_insert(&writing->total_map, hash, writing->totals.count - 1) < 0)
+	if (total == NULL ||
+	    gg_map_insert(&writing->total_map, hash, writing->totals.count - 1) < 0)
 		return NULL;
 	total->process = process;
 	total->thread = thread;
@@ -176,7 +178,7 @@ static int take_total(const struct gg_profile_total *total, void *context)
 
 static int take_sample(void *context, const struct gg_profile_sample *sample)
 {
-	struct writing *writing = context;
+	struct samples_writing *writing = context;
 	struct gg_profile_total *total = find_total(writing, sample->process, sample->thread,
 	                                            sample->stack);
 	struct gg_sums sums = gg_sums_of(&sample->draw, sample->size_bytes);
@@ -191,7 +193,7 @@ static int take_sample(void *context, const struct gg_profile_sample *sample)
 	return 0;
 }
 
-static int write_totals(struct writing *writing)
+static int write_totals(struct samples_writing *writing)
 {
 	struct gg_profile_writer *writer = writing->writer;
 	int status = 0;
@@ -205,7 +207,7 @@ static int write_totals(struct writing *writing)
 /* --- a stream --------------------------------------------------------------------------------- */
 
 /* Names the frames of the process's native stacks that are compiled methods. */
-static int name_native_frames(struct writing *writing, struct gg_dotnet_trace *trace,
+static int name_native_frames(struct samples_writing *writing, struct gg_dotnet_trace *trace,
                               const struct gg_dotnet_sink *sink)
 {
 	struct gg_jit_names *jit = &writing->writer->jit;
@@ -217,14 +219,13 @@ static int name_native_frames(struct writing *writing, struct gg_dotnet_trace *t
 
 		if (noted->process != writing->process || noted->is_shared)
 			continue;
-		status = gg_dotnet_trace_name(trace, sink, noted->frame, noted->address,
-		                              &is_named);
+		status = gg_dotnet_trace_name(trace, sink, noted->frame, noted->address, &is_named);
 		noted->is_named = noted->is_named || is_named;
 	}
 	return status;
 }
 
-static int write_trace(struct writing *writing, const struct gg_followed_runtime *runtime,
+static int write_trace(struct samples_writing *writing, const struct gg_followed_runtime *runtime,
                        struct gg_dotnet_trace *trace)
 {
 	const struct gg_dotnet_facts *facts = gg_dotnet_trace_facts(trace);
@@ -267,7 +268,7 @@ static int write_trace(struct writing *writing, const struct gg_followed_runtime
 	return status;
 }
 
-static int write_stream(struct writing *writing, const struct gg_followed_runtime *runtime)
+static int write_stream(struct samples_writing *writing, const struct gg_followed_runtime *runtime)
 {
 	struct gg_profile_writer *writer = writing->writer;
 	const struct gg_event_stream *stream = &runtime->stream;
@@ -300,18 +301,16 @@ static int write_stream(struct writing *writing, const struct gg_followed_runtim
 	return status;
 }
 
-static int write_streams(struct writing *writing, const struct gg_diagnostic_port *port)
+static int write_streams(struct samples_writing *writing, const struct gg_diagnostic_port *port)
 {
 	struct gg_profile_writer *writer = writing->writer;
-	int status = gg_profile_each_process(writer->profile, take_process, writing,
-	                                     writer->error);
+	int status = gg_profile_each_process(writer->profile, take_process, writing, writer->error);
 
 	if (status == 0)
 		status = gg_profile_each_thread(writer->profile, take_thread, writing,
 		                                writer->error);
 	if (status == 0)
-		status = gg_profile_each_total(writer->profile, take_total, writing,
-		                               writer->error);
+		status = gg_profile_each_total(writer->profile, take_total, writing, writer->error);
 	if (status == -ENOMEM)
 		gg_error_memory(writer->error, ".NET's events");
 	for (size_t i = 0; i < port->runtimes.count && status == 0; i++)
@@ -320,16 +319,14 @@ static int write_streams(struct writing *writing, const struct gg_diagnostic_por
 	if (status == 0)
 		status = write_totals(writing);
 	if (status == 0 && port->left_out_count > 0)
-		gg_profile_writer_note(writer,
-		                       "%llu .NET runtimes were too many to be followed.",
+		gg_profile_writer_note(writer, "%llu .NET runtimes were too many to be followed.",
 		                       (unsigned long long)port->left_out_count);
 	return status;
 }
 
-int gg_dotnet_samples_write(const struct gg_diagnostic_port *port,
-                            struct gg_profile_writer *writer)
+int gg_dotnet_samples_write(const struct gg_diagnostic_port *port, struct gg_profile_writer *writer)
 {
-	struct writing writing = { .writer = writer };
+	struct samples_writing writing = { .writer = writer };
 
 	if (port->runtimes.count == 0 || writer->status < 0)
 		return writer->status;

@@ -353,8 +353,7 @@ bool gg_session_directory_has_region(const struct gg_session_directory *director
 bool gg_session_directory_is_own(const char *name)
 {
 	return strcmp(name, GG_SESSION_DIRECTORY_LOG) == 0 || strcmp(name, GG_SESSION_NEXT) == 0 ||
-	       strcmp(name, GG_SESSION_MISSING) == 0 ||
-	       strcmp(name, GG_SESSION_DOTNET) == 0;
+	       strcmp(name, GG_SESSION_MISSING) == 0 || strcmp(name, GG_SESSION_DOTNET) == 0;
 }
 
 int gg_session_directory_region_pid(const char *name)

@@ -28,7 +28,7 @@ struct gg_launch_settings {
 	const char *preload; /* the agent's path in LD_PRELOAD; NULL: as `agent` */
 	const char *compat;  /* path of the library with other profilers' calls; NULL: without it */
 	const char *dotnet_port; /* path of the socket for .NET's runtimes; NULL: none */
-	const char *directory; /* of the session's regions */
+	const char *directory;   /* of the session's regions */
 	const char *log; /* where agents report problems; the user's own setting has precedence */
 	/* In bytes, or in allocations with that scheme.  With `error`, a plan's interval. */
 	uint64_t sampling_interval;

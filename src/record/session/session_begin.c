@@ -189,7 +189,7 @@ static int check_focus_alone(const struct gg_session *s)
 
 /*
  * Opens the socket to which .NET's runtimes connect.  Without it, their managed memory is not
- * recorded.  Returns its path; NULL: there is none.
+ * recorded.  Returns the path, or NULL if it failed.
  */
 static const char *open_dotnet_port(struct gg_session *s)
 {

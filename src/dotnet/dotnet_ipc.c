@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* diagnostics_ipc - writes commands, and reads replies and greetings. */
-#include "dotnet/diagnostics_ipc.h"
+/* dotnet_ipc - writes commands, and reads replies and greetings. */
+#include "dotnet/dotnet_ipc.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -76,7 +76,7 @@ static void put_message(struct gg_buf *out, unsigned set, unsigned command,
                         const struct gg_buf *payload)
 {
 	gg_buf_append(out, magic, sizeof(magic));
-	put(out, GG_DIAGNOSTICS_HEAD_BYTES + payload->length, 2);
+	put(out, GG_DOTNET_IPC_HEAD_BYTES + payload->length, 2);
 	put(out, set, 1);
 	put(out, command, 1);
 	put(out, 0, 2);
@@ -85,10 +85,10 @@ static void put_message(struct gg_buf *out, unsigned set, unsigned command,
 	out->failed = out->failed || payload->failed;
 }
 
-void gg_diagnostics_collect(struct gg_buf *out, enum gg_diagnostics_events events, uint64_t rundown)
+void gg_dotnet_ipc_collect(struct gg_buf *out, enum gg_dotnet_ipc_events events, uint64_t rundown)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf payload = { 0 };
-	bool has_samples = events == GG_DIAGNOSTICS_SAMPLES;
+	bool has_samples = events == GG_DOTNET_SAMPLES;
 
 	if (has_samples)
 		put(&payload, 0, 4); /* a stream */
@@ -117,7 +117,7 @@ void gg_diagnostics_collect(struct gg_buf *out, enum gg_diagnostics_events event
 	put_message(out, SET_EVENTS, has_samples ? COMMAND_COLLECT_5 : COMMAND_COLLECT_2, &payload);
 }
 
-void gg_diagnostics_stop(struct gg_buf *out, uint64_t session)
+void gg_dotnet_ipc_stop(struct gg_buf *out, uint64_t session)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf payload = { 0 };
 
@@ -125,36 +125,36 @@ void gg_diagnostics_stop(struct gg_buf *out, uint64_t session)
 	put_message(out, SET_EVENTS, COMMAND_STOP, &payload);
 }
 
-void gg_diagnostics_ask_info(struct gg_buf *out, bool is_old)
+void gg_dotnet_ipc_ask_info(struct gg_buf *out, bool is_old)
 {
 	const struct gg_buf nothing = { 0 };
 
 	put_message(out, SET_PROCESS, is_old ? COMMAND_INFO_2 : COMMAND_INFO_3, &nothing);
 }
 
-int gg_diagnostics_read_reply(const uint8_t *bytes, size_t length,
-                              struct gg_diagnostics_reply *ret_reply)
+int gg_dotnet_ipc_read_reply(const uint8_t *bytes, size_t length,
+                             struct gg_dotnet_ipc_reply *ret_reply)
 {
-	struct gg_diagnostics_reply reply = { 0 };
+	struct gg_dotnet_ipc_reply reply = { 0 };
 	struct gg_byte_cursor head;
 	uint64_t set, command;
 
 	if (memcmp(bytes, magic, length < sizeof(magic) ? length : sizeof(magic)) != 0)
 		return -EBADMSG;
-	if (length < GG_DIAGNOSTICS_HEAD_BYTES)
+	if (length < GG_DOTNET_IPC_HEAD_BYTES)
 		return 0;
-	head = gg_byte_cursor_of(bytes + sizeof(magic), GG_DIAGNOSTICS_HEAD_BYTES - sizeof(magic));
+	head = gg_byte_cursor_of(bytes + sizeof(magic), GG_DOTNET_IPC_HEAD_BYTES - sizeof(magic));
 	reply.bytes = gg_byte_cursor_number(&head, 2);
 	set = gg_byte_cursor_number(&head, 1);
 	command = gg_byte_cursor_number(&head, 1);
-	if (reply.bytes < GG_DIAGNOSTICS_HEAD_BYTES || set != SET_REPLY ||
+	if (reply.bytes < GG_DOTNET_IPC_HEAD_BYTES || set != SET_REPLY ||
 	    (command != REPLY_OK && command != REPLY_ERROR))
 		return -EBADMSG;
 	if (length < reply.bytes)
 		return 0;
 	reply.is_ok = command == REPLY_OK;
-	reply.payload = bytes + GG_DIAGNOSTICS_HEAD_BYTES;
-	reply.payload_bytes = reply.bytes - GG_DIAGNOSTICS_HEAD_BYTES;
+	reply.payload = bytes + GG_DOTNET_IPC_HEAD_BYTES;
+	reply.payload_bytes = reply.bytes - GG_DOTNET_IPC_HEAD_BYTES;
 	if (!reply.is_ok && reply.payload_bytes >= 4) {
 		head = gg_byte_cursor_of(reply.payload, 4);
 		reply.error = (uint32_t)gg_byte_cursor_number(&head, 4);
@@ -176,16 +176,16 @@ static size_t take_text(struct gg_buf *texts, struct gg_byte_cursor *payload)
 	return at;
 }
 
-int gg_diagnostics_read_info(const uint8_t *payload, size_t length, bool is_old,
-                             struct gg_diagnostics_info *ret_info)
+int gg_dotnet_ipc_read_info(const uint8_t *payload, size_t length, bool is_old,
+                            struct gg_dotnet_ipc_info *ret_info)
 {
 	struct gg_byte_cursor at = gg_byte_cursor_of(payload, length);
-	struct gg_diagnostics_info info = { 0 };
+	struct gg_dotnet_ipc_info info = { 0 };
 	int status;
 
 	if (!is_old)
 		gg_byte_cursor_take(&at, 4); /* the version of this reply */
-	gg_byte_cursor_take(&at, 8 + GG_DIAGNOSTICS_COOKIE_BYTES);
+	gg_byte_cursor_take(&at, 8 + GG_DOTNET_IPC_COOKIE_BYTES);
 	info.command_at = take_text(&info.texts, &at);
 	take_text(&info.texts, &at); /* the operating system */
 	take_text(&info.texts, &at); /* the architecture */
@@ -199,26 +199,25 @@ int gg_diagnostics_read_info(const uint8_t *payload, size_t length, bool is_old,
 	return status;
 }
 
-void gg_diagnostics_info_done(struct gg_diagnostics_info *info)
+void gg_dotnet_ipc_info_done(struct gg_dotnet_ipc_info *info)
 {
 	gg_buf_done(&info->texts);
 }
 
-enum gg_diagnostics_events gg_diagnostics_events_of(const char *version)
+enum gg_dotnet_ipc_events gg_dotnet_ipc_events_of(const char *version)
 {
-	return strtoul(version, NULL, 10) >= 10 ? GG_DIAGNOSTICS_SAMPLES : GG_DIAGNOSTICS_TICKS;
+	return strtoul(version, NULL, 10) >= 10 ? GG_DOTNET_SAMPLES : GG_DOTNET_TICKS;
 }
 
-bool gg_diagnostics_read_greeting(const uint8_t *bytes,
-                                  struct gg_diagnostics_greeting *ret_greeting)
+bool gg_dotnet_ipc_read_greeting(const uint8_t *bytes, struct gg_dotnet_ipc_greeting *ret_greeting)
 {
-	struct gg_byte_cursor at = gg_byte_cursor_of(bytes, GG_DIAGNOSTICS_GREETING_BYTES);
+	struct gg_byte_cursor at = gg_byte_cursor_of(bytes, GG_DOTNET_IPC_GREETING_BYTES);
 
 	if (memcmp(gg_byte_cursor_take(&at, sizeof(greeting_magic)), greeting_magic,
 	           sizeof(greeting_magic)) != 0)
 		return false;
-	memcpy(ret_greeting->cookie, gg_byte_cursor_take(&at, GG_DIAGNOSTICS_COOKIE_BYTES),
-	       GG_DIAGNOSTICS_COOKIE_BYTES);
+	memcpy(ret_greeting->cookie, gg_byte_cursor_take(&at, GG_DOTNET_IPC_COOKIE_BYTES),
+	       GG_DOTNET_IPC_COOKIE_BYTES);
 	ret_greeting->pid = gg_byte_cursor_number(&at, 8);
 	return true;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* diagnostics_socket - looks into /proc and the process's directory, and exchanges messages. */
-#include "dotnet/diagnostics_socket.h"
+/* dotnet_socket - looks into /proc and the process's directory, and exchanges messages. */
+#include "dotnet/dotnet_socket.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -18,7 +18,7 @@
 #include "base/clock.h"
 #include "base/time_units.h"
 
-enum { FILE_MAX = 1 << 20, REPLY_MAX = 1 << 16 };
+enum { FILE_MAX = 1 << 20, IPC_REPLY_MAX = 1 << 16 };
 
 /* Reads a file of /proc/PID; a 0 byte follows it. */
 static bool read_file(struct gg_buf *text, pid_t pid, const char *name)
@@ -86,7 +86,7 @@ static const char *temporary_directory(struct gg_buf *environment, pid_t pid)
 }
 
 /* Finds the socket in an open directory, which belongs to the process. */
-static bool find_name(struct gg_diagnostics_socket *found, int directory)
+static bool find_name(struct gg_dotnet_socket *found, int directory)
 {
 	char prefix[64], exact[128];
 	const struct dirent *entry;
@@ -123,18 +123,16 @@ static bool find_name(struct gg_diagnostics_socket *found, int directory)
 	return found->name[0] != '\0';
 }
 
-int gg_diagnostics_socket_find(struct gg_diagnostics_socket *ret_socket, pid_t pid,
-                               struct gg_error *error)
+int gg_dotnet_socket_find(struct gg_dotnet_socket *ret_socket, pid_t pid, struct gg_error *error)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf environment = { 0 };
-	struct gg_diagnostics_socket found = { .pid = pid, .directory = -1 };
+	struct gg_dotnet_socket found = { .pid = pid, .directory = -1 };
 	const char *places[] = { temporary_directory(&environment, pid), "/tmp" };
 	char path[4200], place[32];
 
 	for (size_t i = 0; i < GG_COUNT(places); i++) {
-		if (places[i] == NULL ||
-		    (size_t)snprintf(path, sizeof(path), "/proc/%d/root%s", (int)pid, places[i]) >=
-		            sizeof(path))
+		if (places[i] == NULL || (size_t)snprintf(path, sizeof(path), "/proc/%d/root%s",
+		                                          (int)pid, places[i]) >= sizeof(path))
 			continue;
 		found.directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		if (found.directory >= 0 && find_name(&found, found.directory)) {
@@ -150,20 +148,20 @@ int gg_diagnostics_socket_find(struct gg_diagnostics_socket *ret_socket, pid_t p
 	                    "no .NET runtime answers there");
 }
 
-void gg_diagnostics_socket_done(struct gg_diagnostics_socket *socket)
+void gg_dotnet_socket_done(struct gg_dotnet_socket *socket)
 {
 	if (socket->directory >= 0)
 		close(socket->directory);
 	socket->directory = -1;
 }
 
-static int fail(const struct gg_diagnostics_socket *socket, int why, struct gg_error *error)
+static int fail(const struct gg_dotnet_socket *socket, int why, struct gg_error *error)
 {
 	return gg_error_set_errno(error, why, socket->name, NULL);
 }
 
-int gg_diagnostics_socket_send(const struct gg_diagnostics_socket *place,
-                               const struct gg_buf *message, struct gg_error *error)
+int gg_dotnet_socket_send(const struct gg_dotnet_socket *place, const struct gg_buf *message,
+                          struct gg_error *error)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 	int fd, why;
@@ -187,10 +185,10 @@ int gg_diagnostics_socket_send(const struct gg_diagnostics_socket *place,
 }
 
 /* Reads one reply.  Returns 0, -ETIMEDOUT, -EBADMSG or what recv() says. */
-static int await_reply(int fd, uint8_t bytes[REPLY_MAX], struct gg_diagnostics_reply *ret_reply)
+static int await_reply(int fd, uint8_t bytes[IPC_REPLY_MAX], struct gg_dotnet_ipc_reply *ret_reply)
 {
 	uint64_t end_ns = gg_clock_monotonic_ns() +
-	                  (uint64_t)GG_DIAGNOSTICS_WAIT_MS * (uint64_t)GG_NS_PER_MS;
+	                  (uint64_t)GG_DOTNET_IPC_WAIT_MS * (uint64_t)GG_NS_PER_MS;
 	size_t length = 0;
 	int status = 0;
 
@@ -202,27 +200,27 @@ static int await_reply(int fd, uint8_t bytes[REPLY_MAX], struct gg_diagnostics_r
 			return -ETIMEDOUT;
 		if (poll(&poll_fd, 1, 100) <= 0)
 			continue;
-		got = recv(fd, bytes + length, REPLY_MAX - length, MSG_DONTWAIT);
+		got = recv(fd, bytes + length, IPC_REPLY_MAX - length, MSG_DONTWAIT);
 		if (got < 0 && (errno == EAGAIN || errno == EINTR))
 			continue;
 		if (got <= 0)
 			return got < 0 ? -errno : -EBADMSG;
 		length += (size_t)got;
-		status = gg_diagnostics_read_reply(bytes, length, ret_reply);
+		status = gg_dotnet_ipc_read_reply(bytes, length, ret_reply);
 	}
 	return status < 0 ? status : 0;
 }
 
-static int ask_info(const struct gg_diagnostics_socket *socket, bool is_old,
-                    struct gg_diagnostics_info *ret_info, struct gg_error *error)
+static int ask_info(const struct gg_dotnet_socket *socket, bool is_old,
+                    struct gg_dotnet_ipc_info *ret_info, struct gg_error *error)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf message = { 0 };
-	struct gg_diagnostics_reply reply;
-	uint8_t bytes[REPLY_MAX];
+	struct gg_dotnet_ipc_reply reply;
+	uint8_t bytes[IPC_REPLY_MAX];
 	int fd, status;
 
-	gg_diagnostics_ask_info(&message, is_old);
-	fd = gg_diagnostics_socket_send(socket, &message, error);
+	gg_dotnet_ipc_ask_info(&message, is_old);
+	fd = gg_dotnet_socket_send(socket, &message, error);
 	if (fd < 0)
 		return fd;
 	status = await_reply(fd, bytes, &reply);
@@ -230,13 +228,13 @@ static int ask_info(const struct gg_diagnostics_socket *socket, bool is_old,
 	if (status == 0 && !reply.is_ok)
 		return -ENOTSUP;
 	if (status == 0)
-		status = gg_diagnostics_read_info(reply.payload, reply.payload_bytes, is_old,
-		                                  ret_info);
+		status = gg_dotnet_ipc_read_info(reply.payload, reply.payload_bytes, is_old,
+		                                 ret_info);
 	return status < 0 ? fail(socket, -status, error) : 0;
 }
 
-int gg_diagnostics_socket_info(const struct gg_diagnostics_socket *socket,
-                               struct gg_diagnostics_info *ret_info, struct gg_error *error)
+int gg_dotnet_socket_info(const struct gg_dotnet_socket *socket,
+                          struct gg_dotnet_ipc_info *ret_info, struct gg_error *error)
 {
 	int status = ask_info(socket, false, ret_info, error);
 
@@ -245,7 +243,7 @@ int gg_diagnostics_socket_info(const struct gg_diagnostics_socket *socket,
 	if (status != -ENOTSUP)
 		return status;
 	/* .NET Core 3.1 does not know the question. */
-	*ret_info = (struct gg_diagnostics_info){ 0 };
+	*ret_info = (struct gg_dotnet_ipc_info){ 0 };
 	gg_buf_append(&ret_info->texts, "", 1);
 	return ret_info->texts.failed ? gg_error_memory(error, "attach") : 0;
 }
