@@ -87,7 +87,7 @@ void gg_dotnet_ipc_info_done(struct gg_dotnet_ipc_info *info);
 /* The events that a runtime of this version has. */
 enum gg_dotnet_ipc_events gg_dotnet_ipc_events_of(const char *version);
 
-/* What a runtime says first on a connection that it made. */
+/* The first bytes of a runtime on a connection that it made. */
 struct gg_dotnet_ipc_greeting {
 	uint8_t cookie[GG_DOTNET_IPC_COOKIE_BYTES]; /* the same on all connections of a runtime */
 	uint64_t pid;                               /* in its own pid namespace */

@@ -71,7 +71,7 @@ static uint64_t start_ticks(pid_t pid)
 	return field != NULL ? strtoull(field, NULL, 10) : 0;
 }
 
-/* TMPDIR of the process; NULL: it has none, or it cannot be read. */
+/* Returns TMPDIR of the process, or NULL if it is not set or cannot be read. */
 static const char *temporary_directory(struct gg_buf *environment, pid_t pid)
 {
 	static const char name[] = "TMPDIR=";

@@ -52,7 +52,7 @@ struct dotnet_allocation {
 	struct gg_byte_cursor type;
 	uint64_t address, size_bytes, offset_bytes;
 	bool is_tick;
-	/* Of a tick that does not tell its object's size: allocated since the last one; or 0. */
+	/* Allocated since the last tick, if the tick lacks the size of its object; or else 0. */
 	uint64_t amount_bytes;
 };
 

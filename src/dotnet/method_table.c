@@ -213,7 +213,7 @@ static uint64_t address_of(const char *name)
 	return gg_hash_bytes(name, strlen(name), 0) >> 1 | 1;
 }
 
-/* Writes the names of a method into buffers, which must be empty, and knows its kind from now on. */
+/* Writes the names of a method into buffers, which must be empty, and notes its kind. */
 static int name_method(struct gg_dotnet_method *method, struct gg_buf *name, struct gg_buf *full,
                        struct gg_error *error)
 {

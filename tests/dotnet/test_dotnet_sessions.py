@@ -97,7 +97,7 @@ def ports():
           same("after it", os.path.exists(path), False))
     long = os.path.abspath("d" * 100)
     os.mkdir(long)
-    said = record("p.geiger", *FAKE, "good", TMPDIR=long, FAKE_SECONDS="0.5")
+    said = record("p.geiger", *FAKE, "good", TMPDIR=long, FAKE_SECONDS="0.5", FAKE_WAIT="0")
     check("a_long_name_of_a_directory_does_no_harm", same("output", said[:4], "done"), is_whole("p.geiger"))
 
 
@@ -106,7 +106,8 @@ def several():
     record("two.geiger", "sh", "-c", script)
     check("two_runtimes_are_two_processes",
           same("samples", ask("two.geiger", SAMPLES + " group by process order by 1"), [["300"], ["500"]]), is_whole("two.geiger"))
-    record("only.geiger", "sh", "-c", f"{FAKE_TEXT} good; true", options=["--no-children"], FAKE_SECONDS="0.3")
+    record("only.geiger", "sh", "-c", f"{FAKE_TEXT} good; true", options=["--no-children"], FAKE_SECONDS="0.3",
+           FAKE_WAIT="0")
     check("no_children_means_no_other_runtime", same("samples", one("only.geiger", SAMPLES), 0))
     bare = f"env -u LD_PRELOAD {FAKE_TEXT} good"
     record("bare.geiger", "sh", "-c", bare + "; true")
@@ -133,7 +134,7 @@ def old():
 def stopped():
     """A runtime that lives on when the recording ends."""
     for behavior in "good", "deaf":
-        got = run("record", "--max-time", "1", "-o", "s.geiger", "--", *FAKE, behavior, FAKE_SECONDS="7")
+        got = run("record", "--max-time", "3", "-o", "s.geiger", "--", *FAKE, behavior, FAKE_SECONDS="9")
         check(f"a_{behavior}_runtime_that_lives_on_is_told_to_stop",
               same("output", got.stdout.strip(), "done 2.6 2.1"), same("samples", one("s.geiger", SAMPLES), COUNT),
               is_whole("s.geiger"))

@@ -26,7 +26,7 @@ enum {
 	DEAD_QUIET_MS = 100, /* the same, when its process has ended */
 };
 
-/* What an event of epoll is about, in the upper half of its data; the lower half is an index. */
+/* The source of an event is in the upper half of its data; the lower half is an index. */
 enum port_source { SOURCE_LISTENER, SOURCE_NEWCOMER, SOURCE_STREAM };
 
 static bool watch(struct gg_diagnostic_port *port, int fd, enum port_source source, size_t index)

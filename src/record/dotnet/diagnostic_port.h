@@ -71,7 +71,10 @@ struct gg_diagnostic_port {
 GG_MUST_CHECK int gg_diagnostic_port_open(struct gg_diagnostic_port *port, const char *path,
                                           const char *spool);
 
-/* Begins a session with the runtime in a process that runs already.  -ENOENT: the process has no such runtime. */
+/*
+ * Begins a session with the runtime in a process that runs already.  -ENOENT: the process has no
+ * such runtime.
+ */
 GG_MUST_CHECK int gg_diagnostic_port_attach(struct gg_diagnostic_port *port, pid_t pid,
                                             const char *spool, struct gg_error *error);
 
