@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a hostile runtime of .NET sends: greetings, replies, facts about itself, and the reply and
+ * A hostile runtime of .NET sends greetings, replies, facts about itself, and the reply and
  * the events of a session.
  */
 #include <errno.h>

@@ -25,7 +25,7 @@ enum {
 	REPLY_ERROR = 0xff,
 	FORMAT_NETTRACE = 1,
 	LEVEL_VERBOSE = 5,
-	/* Of the program's memory, for events that the recorder has not read yet. */
+	/* The program's memory for events that the recorder has not read yet. */
 	BUFFER_MIB = 32,
 };
 

@@ -147,7 +147,7 @@ def follow_ports(runtime, seconds):
         for one in crowd:
             one.close()
     open_ones = {path: None for path in ports}
-    # Where a session is to come, it may be late on a busy machine.
+    # On a busy machine the session may be late.
     waits = ports and os.environ.get("FAKE_WAIT") != "0" and runtime.behavior in ("good", "old", "ancient", "deaf", "crowd")
     end = time.monotonic() + (LIMIT if waits else seconds)
     while time.monotonic() < end and not runtime.stopped:

@@ -102,7 +102,7 @@ def read_trace(path):
 
 
 def collections(path):
-    """(end in ns, generation, is in the background, live bytes by the runtime) of each collection."""
+    """Returns (end in ns, generation, is in the background, live bytes) of each collection."""
     found, background, histories = [], {}, []
     for when, kind, payload in read_trace(path):
         if kind == GC_START:
@@ -115,7 +115,7 @@ def collections(path):
             head = 2 + 6 * 8 + 6 * 4 + 8
             count = struct.unpack_from("<I", payload, head)[0]
             rows = [struct.unpack_from("<10Q", payload, head + 4 + 80 * i) for i in range(count)]
-            # Each row has the size, the free list and free objects before, then the same afterwards.
+            # A row has size, free list and free objects before, then the same afterwards.
             histories.append((when, sum(row[3] - row[4] - row[5] for row in rows)))
     return [(*one, min(histories, key=lambda history, end=one[0]: abs(history[0] - end))[1]) for one in found]
 
