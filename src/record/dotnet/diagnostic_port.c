@@ -304,21 +304,27 @@ int gg_diagnostic_port_attach(struct gg_diagnostic_port *port, pid_t pid, const 
 	struct gg_dotnet_socket socket;
 	struct gg_dotnet_ipc_info info;
 	struct gg_followed_runtime *runtime;
+	enum gg_dotnet_ipc_events events;
 	int connection, status = gg_dotnet_socket_find(&socket, pid, error);
 
 	if (status < 0)
 		return status;
-	status = gg_dotnet_socket_info(&socket, &info, error);
+	status = prepare(port, spool);
 	if (status == 0)
-		status = prepare(port, spool);
-	runtime = status == 0 ? add_runtime(port, pid) : NULL;
+		status = gg_dotnet_socket_info(&socket, &info, error);
+	if (status < 0) {
+		gg_dotnet_socket_done(&socket);
+		return status;
+	}
+	events = gg_dotnet_ipc_events_of(info.texts.data + info.version_at);
+	gg_dotnet_ipc_info_done(&info);
+	runtime = add_runtime(port, pid);
 	if (runtime == NULL) {
 		gg_dotnet_socket_done(&socket);
-		return status < 0 ? status : -ENOMEM;
+		return -ENOMEM;
 	}
 	runtime->socket = socket;
-	runtime->events = gg_dotnet_ipc_events_of(info.texts.data + info.version_at);
-	gg_dotnet_ipc_info_done(&info);
+	runtime->events = events;
 	gg_dotnet_ipc_collect(&message, runtime->events, GG_DOTNET_METHODS);
 	connection = gg_dotnet_socket_send(&socket, &message, error);
 	if (connection < 0)
