@@ -274,7 +274,7 @@ const struct gg_command gg_command_attach = {
 		"line for each. A process that an agent profiles already stays as it is; if any\n"
 		"other cannot be attached to, the exit status is 1.\n"
 		"\n"
-		"With --only jvm a Java VM loads the adapter for its objects by its attach socket.\n"
+		"With --only jvm a Java VM loads the adapter for its objects by its own socket.\n"
 		"That needs no right to trace; a VM from JDK 21 on warns of it on its stderr.\n"
 		"\n"
 		"With -o the managed memory of a .NET process is recorded as well. --only dotnet\n"
