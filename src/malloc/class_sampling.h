@@ -37,6 +37,8 @@ struct gg_malloc_client {
 	void (*sampled)(void *p, size_t bytes, const struct gg_draw *draw);
 	/* The sample at p is about to be freed. */
 	void (*freed)(void *p);
+	/* A sample that was due has no place among the sampled slots, and is none. */
+	void (*dropped)(void);
 	/*
 	 * Called by each thread for every visit_bytes that it was handed, and at its first
 	 * allocation.  May call gg_malloc_set_plan().

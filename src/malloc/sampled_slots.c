@@ -151,6 +151,15 @@ static void inform(void *p, unsigned class, size_t bytes, double class_interval)
 		client->sampled(p, bytes, &draw);
 }
 
+static GG_COLD void drop(void)
+{
+	const struct gg_malloc_client *client = gg_malloc_client;
+
+	gg_add_relaxed(&dropped_count, 1);
+	if (client != NULL && client->dropped != NULL)
+		client->dropped();
+}
+
 void *gg_malloc_slots_sample(void *home, unsigned class, size_t bytes, double class_interval)
 {
 	struct slots *slots;
@@ -158,7 +167,7 @@ void *gg_malloc_slots_sample(void *home, unsigned class, size_t bytes, double cl
 	void *p;
 
 	if (!claim(class)) {
-		gg_add_relaxed(&dropped_count, 1);
+		drop();
 		return home;
 	}
 	slots = find_slot(&classes[class], &number);

@@ -94,7 +94,7 @@ enum gg_region_counter {
 	GG_COUNT_GROW_FAILED,       /* the file could not grow */
 	GG_COUNT_INHERITED,         /* samples that were live when this process was forked */
 	GG_COUNT_INHERIT_DROPPED,   /* ... and did not fit here */
-	GG_COUNT_DROP_MEMORY,       /* the agent: no memory for a thread */
+	GG_COUNT_DROP_MEMORY,       /* samples: no memory for a thread, or no slot (src/malloc) */
 	GG_COUNT_LOST_CHILDREN,     /* the agent: forked children without a region */
 	/* While the agent controls the overhead (src/runtime/overhead_budget.h): */
 	GG_COUNT_PROGRAM_NS,        /* processor time of the program itself */

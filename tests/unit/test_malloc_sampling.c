@@ -351,6 +351,40 @@ TEST(large_blocks_are_sampled_by_their_bytes)
 	CHECK_EQ_DOUBLE(ledger.live_bytes, 0);
 }
 
+static uint64_t dropped_count;
+
+static void dropped(void)
+{
+	dropped_count++;
+}
+
+/* As when all slots are taken: a handler that interrupts the arena gets no new ones. */
+TEST(a_sample_without_a_slot_is_reported_as_dropped)
+{
+	static const struct gg_malloc_client counting = { .sampled = sampled,
+		                                          .freed = freed,
+		                                          .dropped = dropped };
+	enum { SLAB_BLOCKS = GG_MALLOC_SLICE_BYTES / 16 };
+	static void *p[18 * SLAB_BLOCKS];
+	size_t count = 0;
+
+	begin(1, 7);
+	gg_malloc_set_client(&counting);
+	/* A slab has 256 slots and 1024 of these blocks, so that the slots are used up first. */
+	while (count <= (size_t)16 * SLAB_BLOCKS)
+		p[count++] = geiger_malloc(16);
+	CHECK_EQ_U64(dropped_count, 0);
+	gg_malloc_lock_take(&gg_malloc_arena_lock);
+	while (dropped_count == 0 && count < GG_COUNT(p))
+		p[count++] = geiger_malloc(16);
+	gg_malloc_lock_give(&gg_malloc_arena_lock);
+	CHECK(dropped_count > 0);
+	while (count > 0)
+		geiger_free(p[--count]);
+	gg_malloc_set_client(&client);
+	gg_malloc_set_interval(0, 0);
+}
+
 static uint64_t closed_late;
 
 static void note_late(void *p)

@@ -280,9 +280,18 @@ static void freed(void *p)
 		gg_sample_close(p, 0);
 }
 
+static void dropped(void)
+{
+	prepare(true);
+	/* Acquire: pairs with the release of the starting thread. */
+	if (gg_load_acquire(&gg_process.state) == GG_PROCESS_RUNNING && gg_process_is_current())
+		gg_region_count(&gg_process.region, GG_COUNT_DROP_MEMORY, 1);
+}
+
 const struct gg_malloc_client gg_malloc_first_client = {
 	.sampled = sampled,
 	.freed = freed,
+	.dropped = dropped,
 	.visit = visit,
 	.visit_bytes = VISIT_BYTES,
 	.free_foreign = free_foreign,
