@@ -18,14 +18,14 @@ struct counts {
 
 static uint64_t large_allocated[GG_SIZE_CLASS_COUNT], large_freed[GG_SIZE_CLASS_COUNT];
 
-void gg_malloc_count_large_allocated(size_t bytes)
+void gg_malloc_count_large_allocated(unsigned size_class)
 {
-	gg_add_relaxed(&large_allocated[gg_size_class(bytes)], 1);
+	gg_add_relaxed(&large_allocated[size_class], 1);
 }
 
-void gg_malloc_count_large_freed(size_t bytes)
+void gg_malloc_count_large_freed(unsigned size_class)
 {
-	gg_add_relaxed(&large_freed[gg_size_class(bytes)], 1);
+	gg_add_relaxed(&large_freed[size_class], 1);
 }
 
 /* Blocks that a heap was handed and has not used; of another thread only those behind a cut. */
@@ -75,9 +75,10 @@ static struct gg_malloc_slab *slab_at(size_t slice)
 	return slab != NULL && gg_malloc_slab_slice(slab) == slice ? slab : NULL;
 }
 
+/* Odd, because slabs of 4 or 16 slices may all begin at even slices, or all at odd ones. */
 static size_t step_of(size_t limit)
 {
-	return (limit - gg_malloc_arena_first_slice()) / SLICES_MOST + 1;
+	return ((limit - gg_malloc_arena_first_slice()) / SLICES_MOST + 1) | 1;
 }
 
 static void count_slabs(struct counts *counts)

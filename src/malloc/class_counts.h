@@ -20,7 +20,10 @@
 #include "malloc/block_class.h"
 #include "stats/sampling/optimal.h"
 
-/* By the size class of the blocks, not of the requests. */
+/*
+ * By the size class for which a plan's rate is looked up: that of the block class, and of a run or
+ * huge block that of the request.
+ */
 void gg_malloc_count_classes(struct gg_optimal_class ret_classes[static GG_SIZE_CLASS_COUNT]);
 
 /* One class: used blocks, those that threads were handed among them, and free ones of its slabs. */
@@ -49,6 +52,6 @@ void gg_malloc_count_bytes(uint64_t *ret_allocated_bytes, uint64_t *ret_active_b
 void gg_malloc_count_slab(const void *p, size_t *ret_free_count, size_t *ret_count,
                           size_t *ret_bytes, uint64_t *ret_address);
 
-/* Counts a run or huge block by its usable size. */
-void gg_malloc_count_large_allocated(size_t bytes);
-void gg_malloc_count_large_freed(size_t bytes);
+/* Counts a run or huge block by gg_size_class() of the request. */
+void gg_malloc_count_large_allocated(unsigned size_class);
+void gg_malloc_count_large_freed(unsigned size_class);

@@ -13,7 +13,7 @@ enum { OS_PAGE = 4096, FIRST_PLACES = 256 };
 struct huge_block {
 	void *p; /* NULL: an empty place */
 	size_t bytes;
-	bool is_sampled;
+	struct gg_malloc_huge_note note;
 };
 
 struct gg_malloc_lock gg_malloc_huge_lock = { .part = GG_MALLOC_PART_HUGE };
@@ -149,25 +149,26 @@ size_t gg_malloc_huge_size(const void *p)
 	return bytes;
 }
 
-bool gg_malloc_huge_is_sampled(const void *p, bool *ret_is_sampled)
+bool gg_malloc_huge_read_note(const void *p, struct gg_malloc_huge_note *ret_note)
 {
 	const struct huge_block *block;
 
 	gg_malloc_lock_take(&gg_malloc_huge_lock);
 	block = find(p);
-	*ret_is_sampled = block != NULL && block->is_sampled;
+	if (block != NULL)
+		*ret_note = block->note;
 	gg_malloc_lock_give(&gg_malloc_huge_lock);
 	return block != NULL;
 }
 
-void gg_malloc_huge_set_sampled(const void *p, bool is_sampled)
+void gg_malloc_huge_set_note(const void *p, struct gg_malloc_huge_note note)
 {
 	struct huge_block *block;
 
 	gg_malloc_lock_take(&gg_malloc_huge_lock);
 	block = find(p);
 	gg_assert(block != NULL);
-	block->is_sampled = is_sampled;
+	block->note = note;
 	gg_malloc_lock_give(&gg_malloc_huge_lock);
 }
 

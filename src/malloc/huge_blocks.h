@@ -14,6 +14,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "malloc/futex_lock.h"
 
@@ -26,11 +27,17 @@ void *gg_malloc_huge_alloc(size_t bytes, size_t alignment_bytes);
 /* Returns the usable size; 0: p is no huge block. */
 size_t gg_malloc_huge_size(const void *p);
 
-/* False: p is no huge block. */
-bool gg_malloc_huge_is_sampled(const void *p, bool *ret_is_sampled);
+/* The table keeps it with the block. */
+struct gg_malloc_huge_note {
+	bool is_sampled;    /* the client knows the block */
+	uint8_t size_class; /* gg_size_class() of the request */
+};
 
-/* Notes whether the client knows the block. */
-void gg_malloc_huge_set_sampled(const void *p, bool is_sampled);
+/* False: p is no huge block. */
+bool gg_malloc_huge_read_note(const void *p, struct gg_malloc_huge_note *ret_note);
+
+/* p must be a huge block. */
+void gg_malloc_huge_set_note(const void *p, struct gg_malloc_huge_note note);
 
 /* p must be a huge block. */
 void gg_malloc_huge_free(void *p);

@@ -47,6 +47,30 @@ static void inform_freed(void *p)
 		client->freed(p);
 }
 
+/* The size class is that of the request, because the sampler looks the rate up by the request. */
+static void set_note(void *p, struct gg_malloc_slab *run, size_t bytes, bool is_sample)
+{
+	struct gg_malloc_huge_note note = { is_sample, (uint8_t)gg_size_class(bytes) };
+
+	if (run == NULL) {
+		gg_malloc_huge_set_note(p, note);
+		return;
+	}
+	run->is_sampled = note.is_sampled;
+	gg_store_relaxed(&run->class, note.size_class);
+}
+
+static struct gg_malloc_huge_note note_of(const void *p, const struct gg_malloc_slab *run)
+{
+	struct gg_malloc_huge_note note = { 0 };
+
+	if (run == NULL)
+		gg_malloc_huge_read_note(p, &note);
+	else
+		note = (struct gg_malloc_huge_note){ run->is_sampled, run->class };
+	return note;
+}
+
 void *gg_malloc_large(struct gg_malloc_heap *heap, size_t bytes, size_t alignment_bytes,
                       bool *ret_is_zero)
 {
@@ -61,19 +85,16 @@ void *gg_malloc_large(struct gg_malloc_heap *heap, size_t bytes, size_t alignmen
 		run = gg_malloc_arena_take(slices_of(bytes + (bytes == 0)), alignment_bytes);
 	if (run != NULL) {
 		*ret_is_zero = run->is_zero;
-		run->is_sampled = is_sample;
 		p = gg_malloc_slab_start(run);
-		gg_malloc_count_large_allocated(gg_malloc_run_bytes(run));
 	} else {
 		/* A block for which the arena has no place is huge as well. */
 		p = gg_malloc_huge_alloc(bytes + (bytes == 0), alignment_bytes);
 		if (p == NULL)
 			return NULL;
 		*ret_is_zero = true;
-		gg_malloc_count_large_allocated(gg_malloc_huge_size(p));
-		if (is_sample)
-			gg_malloc_huge_set_sampled(p, true);
 	}
+	set_note(p, run, bytes, is_sample);
+	gg_malloc_count_large_allocated(gg_size_class(bytes));
 	if (is_sample)
 		inform_sampled(p, bytes, &draw);
 	return p;
@@ -94,16 +115,14 @@ static void *resize(void *p, struct gg_malloc_slab *run, size_t bytes)
  * Closes the record of a huge block that may move, since another thread may map one at the old
  * address at once.
  */
-static bool close_before_move(void *p)
+static bool close_before_move(void *p, struct gg_malloc_huge_note note)
 {
-	bool was_sample;
-
-	gg_malloc_huge_is_sampled(p, &was_sample);
-	if (was_sample) {
-		gg_malloc_huge_set_sampled(p, false);
-		inform_freed(p);
-	}
-	return was_sample;
+	if (!note.is_sampled)
+		return false;
+	note.is_sampled = false;
+	gg_malloc_huge_set_note(p, note);
+	inform_freed(p);
+	return true;
 }
 
 /* The block's sample ends, and its size is a new trial. */
@@ -113,10 +132,8 @@ static void draw_resized(struct gg_malloc_heap *heap, void *p, struct gg_malloc_
 	struct gg_draw draw;
 	bool is_sample = decide(heap, bytes, &draw);
 
-	if (run != NULL)
-		run->is_sampled = is_sample;
-	else
-		gg_malloc_huge_set_sampled(p, is_sample);
+	set_note(p, run, bytes, is_sample);
+	gg_malloc_count_large_allocated(gg_size_class(bytes));
 	if (is_sample)
 		inform_sampled(p, bytes, &draw);
 }
@@ -125,27 +142,26 @@ void *gg_malloc_large_resize(void *p, size_t bytes)
 {
 	struct gg_malloc_slab *run = gg_malloc_slab_of(p);
 	struct gg_malloc_heap *heap = gg_malloc_heap_enter();
+	struct gg_malloc_huge_note note;
 	bool was_closed = false;
 	size_t old_bytes;
 	void *moved;
 
 	if (heap == NULL)
 		return NULL;
-	old_bytes = run != NULL ? gg_malloc_run_bytes(run) : gg_malloc_huge_size(p);
+	note = note_of(p, run);
+	old_bytes = run == NULL ? gg_malloc_huge_size(p) : 0;
 	if (run == NULL && bytes > GG_MALLOC_RUN_BYTES_MAX)
-		was_closed = close_before_move(p);
+		was_closed = close_before_move(p, note);
 	moved = resize(p, run, bytes);
 	if (moved != NULL) {
-		gg_malloc_count_large_freed(old_bytes);
-		gg_malloc_count_large_allocated(run != NULL ? gg_malloc_run_bytes(run)
-		                                            : gg_malloc_huge_size(moved));
-		if (run != NULL && run->is_sampled)
+		gg_malloc_count_large_freed(note.size_class);
+		if (run != NULL && note.is_sampled)
 			inform_freed(p);
 		draw_resized(heap, moved, run, bytes);
 	} else if (was_closed) {
 		/* There was no memory: the block stays, as one that was just allocated. */
-		gg_malloc_count_large_freed(old_bytes);
-		gg_malloc_count_large_allocated(old_bytes);
+		gg_malloc_count_large_freed(note.size_class);
 		draw_resized(heap, p, NULL, old_bytes);
 	}
 	gg_malloc_heap_leave(heap);

@@ -108,7 +108,7 @@ void gg_malloc_free_special(struct gg_malloc_slab *slab, void *p)
 			gg_malloc_bad_free(p, "the pointer leads into a block");
 		if (slab->is_sampled)
 			inform_freed(p);
-		gg_malloc_count_large_freed(gg_malloc_run_bytes(slab));
+		gg_malloc_count_large_freed(slab->class);
 		gg_malloc_arena_give(slab);
 		break;
 	case GG_MALLOC_OWNER_SLOTS:
@@ -130,7 +130,7 @@ void gg_malloc_free_special(struct gg_malloc_slab *slab, void *p)
 void gg_malloc_free_outside(void *p)
 {
 	const struct gg_malloc_client *client = gg_malloc_client;
-	bool was_sampled;
+	struct gg_malloc_huge_note note;
 
 	if (p == NULL || gg_malloc_emergency_free(p))
 		return;
@@ -140,10 +140,10 @@ void gg_malloc_free_outside(void *p)
 	}
 	if (gg_unlikely(gg_load_relaxed(&waiting) != NULL))
 		free_waiting();
-	if (gg_malloc_huge_is_sampled(p, &was_sampled)) {
-		if (was_sampled)
+	if (gg_malloc_huge_read_note(p, &note)) {
+		if (note.is_sampled)
 			inform_freed(p);
-		gg_malloc_count_large_freed(gg_malloc_huge_size(p));
+		gg_malloc_count_large_freed(note.size_class);
 		gg_malloc_huge_free(p);
 	} else if (client != NULL && client->free_foreign != NULL) {
 		client->free_foreign(p);

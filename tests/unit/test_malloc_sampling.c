@@ -470,6 +470,8 @@ static void check_counts(size_t bytes, unsigned allocated, unsigned freed)
 	struct gg_optimal_class before, after;
 
 	geiger_free(blocks[0]);
+	if (usable > GG_MALLOC_CLASS_BYTES_MAX) /* the request of a large block decides */
+		usable = bytes;
 	before = counted(usable);
 	for (unsigned i = 0; i < allocated; i++)
 		blocks[i] = geiger_malloc(bytes);
@@ -496,9 +498,33 @@ TEST(allocations_and_live_blocks_of_each_class_are_counted_to_the_last_one)
 		check_counts(1000, 1500, 1);
 		check_counts(20000, 300, 299);
 		check_counts(100000, 50, 20); /* runs */
+		check_counts(GG_MALLOC_CLASS_BYTES_MAX + 1, 50, 20);
 		check_counts((size_t)40 << 20, 5, 2);
 	}
 	begin(0, 0);
+}
+
+TEST(a_large_block_is_counted_by_its_request_also_when_it_is_resized)
+{
+	enum { SMALL = 33000, LARGER = 60000, HUGE = 40 << 20, HUGER = 50 << 20 };
+	double small, larger, huge, huger;
+	void *run, *mapped;
+
+	begin(0, 0);
+	small = counted(SMALL).live;
+	larger = counted(LARGER).live;
+	huge = counted(HUGE).live;
+	huger = counted(HUGER).live;
+	run = geiger_malloc(SMALL);
+	mapped = geiger_malloc(HUGE);
+	CHECK(counted(SMALL).live == small + 1 && counted(HUGE).live == huge + 1);
+	run = geiger_realloc(run, LARGER);
+	mapped = geiger_realloc(mapped, HUGER);
+	CHECK(counted(SMALL).live == small && counted(LARGER).live == larger + 1);
+	CHECK(counted(HUGE).live == huge && counted(HUGER).live == huger + 1);
+	geiger_free(run);
+	geiger_free(mapped);
+	CHECK(counted(LARGER).live == larger && counted(HUGER).live == huger);
 }
 
 enum { KEPT = 500, PASSING = 40000 };
@@ -579,4 +605,36 @@ TEST(a_plan_from_counts_is_as_good_as_if_all_were_known)
 	       optimal_samples, poisson, optimal, poisson / optimal);
 	CHECK(fabs(optimal_samples - poisson_samples) < poisson_samples * 0.05);
 	CHECK(optimal < poisson / 6);
+}
+
+/*
+ * The last test, because later counts would be of parts as well.
+ *
+ * A count visits one slice in three of a large arena.  Each slab has 54 of these blocks, and all
+ * slabs are 4 slices apart, so each count finds a third of them, to within one.
+ */
+TEST(a_large_arena_is_counted_by_parts_and_no_class_is_missed)
+{
+	enum { RUNS = 40, BYTES = 1200, BLOCKS = 60000 };
+	static void *runs[RUNS], *blocks[BLOCKS];
+	size_t block_bytes = gg_malloc_class_bytes(gg_malloc_class_of(BYTES)), per_slab;
+	double before, after;
+
+	begin(0, 0);
+	per_slab = 4 * GG_MALLOC_SLICE_BYTES / block_bytes;
+	for (size_t i = 0; i < RUNS; i++) /* 1.25 GiB that nobody touches */
+		runs[i] = geiger_malloc(GG_MALLOC_RUN_BYTES_MAX);
+	before = counted(block_bytes).live;
+	for (size_t i = 0; i < BLOCKS; i++)
+		blocks[i] = geiger_malloc(BYTES);
+	/* Half of them, because no count is above the number of all allocations. */
+	for (size_t i = 0; i < BLOCKS / 2; i++)
+		geiger_free(blocks[i]);
+	after = counted(block_bytes).live;
+	CHECK_MSG(fabs(after - before - BLOCKS / 2) <= 4. * (double)per_slab, "%.0f of %d",
+	          after - before, BLOCKS / 2);
+	for (size_t i = BLOCKS / 2; i < BLOCKS; i++)
+		geiger_free(blocks[i]);
+	for (size_t i = 0; i < RUNS; i++)
+		geiger_free(runs[i]);
 }
