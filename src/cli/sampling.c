@@ -230,6 +230,10 @@ static int choose_allocator(const struct gg_cli_sampling *sampling, const char *
 	if (sampling->exact)
 		return gg_error_set(error, -EINVAL, place, "Leave out --exact.",
 		                    "libgeiger-malloc samples, and counts nothing by stack");
+	if (sampling->scheme >= 0 && sampling->scheme != GG_SCHEME_POISSON &&
+	    sampling->scheme != GG_SCHEME_OPTIMAL)
+		return gg_error_set(error, -EINVAL, place, "Give --scheme poisson or optimal.",
+		                    "libgeiger-malloc has no other schemes");
 	gg_launch_use_own_allocator();
 	return 0;
 }

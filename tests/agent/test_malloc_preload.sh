@@ -72,6 +72,22 @@ one_flag_chooses_it() {
 	[[ $refusal == *"a running process keeps its allocator"* ]]
 }
 
+# per-allocation's interval is a number of allocations, which would be taken for bytes.
+other_schemes_are_refused() {
+	local scheme line
+	for scheme in per-allocation stride bernoulli poisson-count; do
+		line=$(GEIGER_AGENT=$agent "$geiger" record -q --malloc --scheme $scheme -o "$scratch/no.geiger" true 2>&1) && return 1
+		[[ $line == *"libgeiger-malloc has no other schemes"* && ! -e $scratch/no.geiger ]] || return 1
+		line=$(GEIGER_SCHEME=$scheme GEIGER_DIR=$scratch LD_PRELOAD=$library "$program" keep 2>&1 >"$scratch/out") || return 1
+		rm -f "$scratch"/geiger-*
+		echo "$line"
+		[[ $line == *"libgeiger-malloc.so has no scheme $scheme; using poisson"* ]] || return 1
+	done
+	line=$(GEIGER_SCHEME=optimal GEIGER_DIR=$scratch LD_PRELOAD=$library "$program" keep 2>&1 >"$scratch/out") || return 1
+	rm -f "$scratch"/geiger-*
+	[[ -z $line ]]
+}
+
 # The other one is a library of the test's own, so it is always there.
 a_session_notes_an_allocator_behind_it() {
 	LD_PRELOAD=$other GEIGER_AGENT=$agent "$geiger" record --malloc -o "$scratch/note.geiger" "$program" keep \
@@ -141,6 +157,7 @@ END
 check "malloc_info tells what each class has" malloc_info_has_classes
 check "pinned memory is known by stack, from the allocator's own numbers" pinned_memory_is_known_by_stack
 check "one flag chooses it" one_flag_chooses_it
+check "schemes that it does not have are refused, or named once" other_schemes_are_refused
 check "a session notes an allocator that is loaded behind it" a_session_notes_an_allocator_behind_it
 check "behind another allocator it says so, and records nothing" behind_another_allocator_it_records_nothing
 preload=$library

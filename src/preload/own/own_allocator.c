@@ -218,6 +218,16 @@ static void *allocate_next(size_t bytes, size_t alignment_bytes)
 	return next_malloc != NULL ? next_malloc(bytes) : NULL;
 }
 
+/* geiger refuses these schemes; a program's environment may still ask for one. */
+static void log_other_scheme(void)
+{
+	enum gg_scheme scheme = gg_process.options.sampler.scheme;
+
+	if (scheme != GG_SCHEME_POISSON && scheme != GG_SCHEME_OPTIMAL)
+		gg_agent_log("libgeiger-malloc.so has no scheme ", gg_scheme_name(scheme),
+		             "; using poisson, with the interval in bytes", GG_AGENT_LOG_END);
+}
+
 /* Without the members that sample. */
 static const struct gg_malloc_client quiet_client = {
 	.free_foreign = free_foreign,
@@ -309,6 +319,8 @@ __attribute__((constructor)) static void construct_allocator(void)
 	__asm__ volatile("" : "+r"(first));
 	free(first);
 	visit();
-	if (gg_load_relaxed(&gg_process.state) == GG_PROCESS_RUNNING)
+	if (gg_load_relaxed(&gg_process.state) == GG_PROCESS_RUNNING) {
 		log_other_allocator();
+		log_other_scheme();
+	}
 }
