@@ -2,16 +2,19 @@
 /*
  * emergency - blocks for signal handlers that interrupt the allocator on their own thread.
  *
- * They come from one mapping of 64 MiB, front to back.  When the last of them is freed, the mapping
- * is used from its front again.  They are never sampled.
+ * They come from mappings of 128 MiB, front to back.  When the last block of a mapping is freed, the
+ * mapping is used from its front again.  The next mapping is made when those before it are used up:
+ * so handlers of which some block is live at any time need two.  They are never sampled.
  *
  * Threads  any, also in signal handlers: no locks.
- * Failure  NULL if the mapping is used up.
+ * Failure  NULL if all GG_MALLOC_EMERGENCY_MAPPINGS are used up.
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
+
+enum { GG_MALLOC_EMERGENCY_MAPPINGS = 16 };
 
 /* alignment_bytes: a power of two.  The bytes have any value. */
 void *gg_malloc_emergency_alloc(size_t bytes, size_t alignment_bytes);

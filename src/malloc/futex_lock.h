@@ -4,9 +4,18 @@
  *
  *   struct gg_malloc_lock lock = { .part = GG_MALLOC_PART_ARENA };     it is unlocked
  *
- * pthread_mutex_lock() may be replaced by libraries that allocate.  Order of the allocator's locks:
- * huge blocks before the arena.  No lock is held during a call of the client.  A signal handler
- * must not take a lock that its thread holds, so gg_malloc_lock_is_mine() comes first.
+ * pthread_mutex_lock() may be replaced by libraries that allocate.  A signal handler must not take a
+ * lock that its thread holds, so gg_malloc_lock_is_mine() comes first.
+ *
+ * Order    There are two locks: of the table of huge blocks, and of the arena.  Only fork() takes
+ *          both; all else takes one of them, and gives it without waiting for anything.  No lock
+ *          is held during a call of the client.
+ * fork()   may be called by a handler that has interrupted the holder of the arena's lock, which
+ *          cannot be given then.  So fork() waits for a lock only while it holds none that it could
+ *          give: it takes one, tries the other, and begins with the other one if that fails
+ *          (thread_heap.c).  Handlers never interrupt the holder of the table's lock, because that
+ *          one blocks signals (huge_blocks.c).  So the holder of the arena's lock always gets the
+ *          table's, and no circle of threads waits.
  *
  *   gg_malloc_lock_is_mine()   the thread holds the lock, waits for it, or is about to leave it
  *   gg_malloc_lock_is_held()   the thread holds it: the lock's word has the thread's number, which
@@ -83,6 +92,21 @@ static inline void gg_malloc_lock_take(struct gg_malloc_lock *lock)
 	/* Acquire: pairs with the release in gg_malloc_lock_give(). */
 	if (gg_unlikely(!gg_cas_acq_rel(&lock->state, &free_now, mine)))
 		gg_malloc_lock_wait(lock, mine);
+}
+
+/* Takes the lock if it is free. */
+static inline bool gg_malloc_lock_try(struct gg_malloc_lock *lock)
+{
+	uint32_t free_now = 0;
+
+	if (gg_unlikely(gg_malloc_thread_number == 0))
+		gg_malloc_thread_set_number();
+	gg_malloc_part_enter(lock->part);
+	/* Acquire: pairs with the release in gg_malloc_lock_give(). */
+	if (gg_cas_acq_rel(&lock->state, &free_now, gg_malloc_thread_number << 1))
+		return true;
+	gg_malloc_part_leave(lock->part);
+	return false;
 }
 
 static inline void gg_malloc_lock_give(struct gg_malloc_lock *lock)

@@ -22,6 +22,24 @@ struct gg_malloc_lock gg_malloc_huge_lock = { .part = GG_MALLOC_PART_HUGE };
 static struct huge_block *table;
 static size_t capacity, count, total_bytes;
 
+/*
+ * Without handlers meanwhile: one that forks could not get the arena's lock while another thread's
+ * handler, which interrupted the holder of that lock, forks as well (futex_lock.h).
+ */
+static uint64_t lock_table(void)
+{
+	uint64_t signals = gg_malloc_block_signals();
+
+	gg_malloc_lock_take(&gg_malloc_huge_lock);
+	return signals;
+}
+
+static void unlock_table(uint64_t signals)
+{
+	gg_malloc_lock_give(&gg_malloc_huge_lock);
+	gg_malloc_restore_signals(signals);
+}
+
 static size_t home_of(const void *p, size_t places)
 {
 	return (size_t)(((uintptr_t)p >> 12) * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (places - 1);
@@ -119,11 +137,12 @@ static char *map(size_t bytes, size_t alignment_bytes)
 void *gg_malloc_huge_alloc(size_t bytes, size_t alignment_bytes)
 {
 	char *p = NULL;
+	uint64_t signals;
 
 	if (gg_malloc_lock_is_mine(&gg_malloc_huge_lock))
 		return NULL;
 	bytes = whole_pages(bytes);
-	gg_malloc_lock_take(&gg_malloc_huge_lock);
+	signals = lock_table();
 	if (reserve_place())
 		p = map(bytes, alignment_bytes);
 	if (p != NULL) {
@@ -131,7 +150,7 @@ void *gg_malloc_huge_alloc(size_t bytes, size_t alignment_bytes)
 		count++;
 		total_bytes += bytes;
 	}
-	gg_malloc_lock_give(&gg_malloc_huge_lock);
+	unlock_table(signals);
 	return p;
 }
 
@@ -139,51 +158,55 @@ size_t gg_malloc_huge_size(const void *p)
 {
 	const struct huge_block *block;
 	size_t bytes;
+	uint64_t signals;
 
 	if (gg_malloc_lock_is_mine(&gg_malloc_huge_lock))
 		return 0;
-	gg_malloc_lock_take(&gg_malloc_huge_lock);
+	signals = lock_table();
 	block = find(p);
 	bytes = block != NULL ? block->bytes : 0;
-	gg_malloc_lock_give(&gg_malloc_huge_lock);
+	unlock_table(signals);
 	return bytes;
 }
 
 bool gg_malloc_huge_read_note(const void *p, struct gg_malloc_huge_note *ret_note)
 {
 	const struct huge_block *block;
+	uint64_t signals;
 
-	gg_malloc_lock_take(&gg_malloc_huge_lock);
+	signals = lock_table();
 	block = find(p);
 	if (block != NULL)
 		*ret_note = block->note;
-	gg_malloc_lock_give(&gg_malloc_huge_lock);
+	unlock_table(signals);
 	return block != NULL;
 }
 
 void gg_malloc_huge_set_note(const void *p, struct gg_malloc_huge_note note)
 {
 	struct huge_block *block;
+	uint64_t signals;
 
-	gg_malloc_lock_take(&gg_malloc_huge_lock);
+	signals = lock_table();
 	block = find(p);
 	gg_assert(block != NULL);
 	block->note = note;
-	gg_malloc_lock_give(&gg_malloc_huge_lock);
+	unlock_table(signals);
 }
 
 void gg_malloc_huge_free(void *p)
 {
 	struct huge_block *block;
 	size_t bytes;
+	uint64_t signals;
 
-	gg_malloc_lock_take(&gg_malloc_huge_lock);
+	signals = lock_table();
 	block = find(p);
 	gg_assert(block != NULL);
 	bytes = block->bytes;
 	/* First: once the memory is unmapped, another thread may map a huge block there. */
 	remove_place(block);
-	gg_malloc_lock_give(&gg_malloc_huge_lock);
+	unlock_table(signals);
 	gg_malloc_unmap_memory(p, bytes);
 }
 
@@ -191,9 +214,10 @@ void *gg_malloc_huge_resize(void *p, size_t bytes)
 {
 	struct huge_block *block, resized;
 	void *moved = p;
+	uint64_t signals;
 
 	bytes = whole_pages(bytes);
-	gg_malloc_lock_take(&gg_malloc_huge_lock);
+	signals = lock_table();
 	block = find(p);
 	gg_assert(block != NULL);
 	resized = *block;
@@ -207,18 +231,19 @@ void *gg_malloc_huge_resize(void *p, size_t bytes)
 		count++;
 		total_bytes += bytes;
 	}
-	gg_malloc_lock_give(&gg_malloc_huge_lock);
+	unlock_table(signals);
 	return moved;
 }
 
 size_t gg_malloc_huge_total_bytes(void)
 {
 	size_t bytes;
+	uint64_t signals;
 
 	if (gg_malloc_lock_is_mine(&gg_malloc_huge_lock))
 		return total_bytes;
-	gg_malloc_lock_take(&gg_malloc_huge_lock);
+	signals = lock_table();
 	bytes = total_bytes;
-	gg_malloc_lock_give(&gg_malloc_huge_lock);
+	unlock_table(signals);
 	return bytes;
 }

@@ -5,9 +5,9 @@
  * A table by address has their sizes.  They lie outside of the arena, so free() gets to them by the
  * same compare that sorts out NULL.  mremap() resizes them without a copy.
  *
- * Threads  any; one lock.
- * Handlers A signal handler cannot find or allocate a huge block while its thread holds the lock.
- *          It must not call the other functions then (section.h).
+ * Threads  any; one lock, whose holder blocks signals.
+ * Handlers A signal handler during a fork, whose thread holds the lock, cannot find or allocate a
+ *          huge block.  It must not call the other functions then (section.h).
  * Failure  NULL or false; errno is untouched.
  */
 #pragma once

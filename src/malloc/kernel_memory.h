@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kernel_memory - maps and unmaps memory by system calls.
+ * kernel_memory - maps and unmaps memory, and blocks signals, by system calls.
  *
  * libc's functions may be replaced, also by geiger's own hooks, which would record the allocator's
  * memory as mappings of the program.  All functions keep errno.
@@ -8,8 +8,10 @@
 #pragma once
 
 #include <errno.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -92,4 +94,29 @@ static inline bool gg_malloc_empty_memory(void *p, size_t bytes)
 
 	errno = saved_errno;
 	return status == 0;
+}
+
+/*
+ * Blocks the thread's signals, except for those that its own instructions raise.  Returns the set
+ * of blocked signals from before, for gg_malloc_restore_signals().
+ */
+static inline uint64_t gg_malloc_block_signals(void)
+{
+	const uint64_t own = UINT64_C(1) << (SIGSEGV - 1) | UINT64_C(1) << (SIGBUS - 1) |
+	                     UINT64_C(1) << (SIGFPE - 1) | UINT64_C(1) << (SIGILL - 1) |
+	                     UINT64_C(1) << (SIGTRAP - 1) | UINT64_C(1) << (SIGSYS - 1);
+	uint64_t all = ~own, before = 0;
+	int saved_errno = errno;
+
+	syscall(SYS_rt_sigprocmask, SIG_BLOCK, &all, &before, sizeof(all));
+	errno = saved_errno;
+	return before;
+}
+
+static inline void gg_malloc_restore_signals(uint64_t before)
+{
+	int saved_errno = errno;
+
+	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, sizeof(before));
+	errno = saved_errno;
 }

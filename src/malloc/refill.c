@@ -82,9 +82,12 @@ void gg_malloc_slab_event(struct gg_malloc_heap *heap, struct gg_malloc_slab *sl
 	struct gg_malloc_supply *supply = &heap->supplies[slab->class];
 	struct gg_malloc_section outer = gg_malloc_section_begin();
 
-	gg_assert(slab->countdown == 0);
+	/*
+	 * A handler may have come between free() and here.  Blocks of a full slab that it freed
+	 * took the countdown below 0; the addition makes up for that.
+	 */
 	if (slab->state == GG_MALLOC_SLAB_FULL) {
-		slab->countdown = slab->bias;
+		slab->countdown += slab->bias;
 		slab->bias = 0;
 		enqueue(supply, slab);
 	}

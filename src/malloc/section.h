@@ -13,7 +13,12 @@
  * While a thread is inside its heap, its thread-local pointer leads to the empty heap, so that the
  * fast paths of a handler get to the slow paths, which look here.
  *
- * Limit    The fast paths themselves are three to five instructions that are no section.  A handler
+ * Left     A handler may leave by siglongjmp(), and the section that it interrupted never ends.
+ *          The thread then calls again from a stack frame that is no deeper than that of the
+ *          section, which no handler can: its signal frame lies between.  The thread's heap may be
+ *          half changed, so it is never used again, and the thread gets another one.
+ * Limit    A lock whose holder is left in that way stays taken.
+ *          The fast paths themselves are three to five instructions that are no section.  A handler
  *          that allocates in their middle may get a block twice, as with other allocators.
  * Cost     some ten instructions for each slow path.
  */
@@ -32,6 +37,27 @@ enum gg_malloc_part {
 /* Bits of enum gg_malloc_part; the thread and its handlers change it. */
 extern __thread uint32_t gg_malloc_inside
 	__attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+/* The stack pointer at the beginning of the outermost section of the heap, while inside. */
+extern __thread uintptr_t gg_malloc_section_sp
+	__attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+/* The least size of a signal frame, which holds the registers, is larger. */
+enum { GG_MALLOC_SIGNAL_FRAME_BYTES = 512 };
+
+static inline uintptr_t gg_malloc_stack_pointer(void)
+{
+	uintptr_t sp;
+
+#if defined(__x86_64__)
+	__asm__ volatile("mov %%rsp, %0" : "=r"(sp));
+#elif defined(__aarch64__)
+	__asm__ volatile("mov %0, sp" : "=r"(sp));
+#else
+	sp = (uintptr_t)__builtin_frame_address(0);
+#endif
+	return sp;
+}
 
 static inline void gg_malloc_part_enter(enum gg_malloc_part part)
 {

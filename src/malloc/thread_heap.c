@@ -2,7 +2,10 @@
 /* thread_heap - gives threads their heaps, and keeps those of ended threads. */
 #include "malloc/thread_heap.h"
 
+#include <errno.h>
 #include <pthread.h>
+#include <signal.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/assert.h"
@@ -13,6 +16,7 @@
 #include "malloc/purge.h"
 
 enum { NO_CLIENT_BYTES = 1 << 20 }; /* until a heap without a client looks for one again */
+enum { STACK_BYTES = 8 << 20 };     /* frames that are farther apart may be on two stacks */
 enum { END_ROUNDS = 2 }; /* of destructors that still find the thread's heap; libc runs four */
 
 __thread struct gg_malloc_heap *gg_malloc_thread_heap
@@ -21,6 +25,7 @@ __thread struct gg_malloc_heap *gg_malloc_thread_heap
 struct gg_malloc_heap gg_malloc_empty_heap;
 
 __thread uint32_t gg_malloc_inside __attribute__((tls_model("initial-exec")));
+__thread uintptr_t gg_malloc_section_sp __attribute__((tls_model("initial-exec")));
 
 static __thread bool has_ended __attribute__((tls_model("initial-exec")));
 /* The value of gg_malloc_thread_heap outside of sections; NULL: no heap. */
@@ -267,34 +272,63 @@ static void leave_heaps_of_parent(void)
 /*
  * A handler may fork while its thread holds a lock, which that thread then gives in both processes.
  * If the thread only waits for the lock, or has just given it, another thread may hold it.
+ *
+ * wait: false: takes the lock only if it is free.
  */
-static void take_for_fork(struct gg_malloc_lock *lock)
+static bool take_for_fork(struct gg_malloc_lock *lock, bool wait)
 {
 	uint64_t bits = (uint64_t)lock->part;
+	bool was_waited_for = gg_malloc_lock_is_mine(lock);
 
 	if (gg_malloc_lock_is_held(lock))
-		return;
-	if (gg_malloc_lock_is_mine(lock))
+		return true;
+	if (was_waited_for)
 		bits |= (uint64_t)lock->part << WAITED_SHIFT;
-	gg_malloc_lock_take(lock);
+	if (wait) {
+		gg_malloc_lock_take(lock);
+	} else if (!gg_malloc_lock_try(lock)) {
+		if (was_waited_for)
+			gg_malloc_part_enter(lock->part);
+		return false;
+	}
 	fork_locks |= bits;
+	return true;
 }
 
 static void give_after_fork(struct gg_malloc_lock *lock)
 {
-	if ((fork_locks & (uint64_t)lock->part) == 0)
+	uint64_t taken = (uint64_t)lock->part, waited = taken << WAITED_SHIFT;
+
+	if ((fork_locks & taken) == 0)
 		return;
 	gg_malloc_lock_give(lock);
-	if ((fork_locks & (uint64_t)lock->part << WAITED_SHIFT) != 0)
+	if ((fork_locks & waited) != 0)
 		gg_malloc_part_enter(lock->part);
+	fork_locks &= ~(taken | waited);
 }
 
-/* No lock is held by a thread that the child does not have. */
+/*
+ * No lock is held by a thread that the child does not have.  Another thread's handler may fork at
+ * the same time, while its thread holds one of the locks, so this one waits for a lock only while
+ * it holds none that it could give (futex_lock.h).
+ */
 static void before_fork(void)
 {
+	struct gg_malloc_lock *first = &gg_malloc_huge_lock, *second = &gg_malloc_arena_lock,
+			      *other;
+	uint64_t signals = gg_malloc_block_signals();
+
 	fork_locks <<= FORK_SHIFT;
-	take_for_fork(&gg_malloc_huge_lock);
-	take_for_fork(&gg_malloc_arena_lock);
+	for (;;) {
+		take_for_fork(first, true);
+		if (take_for_fork(second, false))
+			break;
+		give_after_fork(first);
+		other = first;
+		first = second;
+		second = other;
+	}
+	gg_malloc_restore_signals(signals);
 }
 
 static void after_fork(void)
@@ -317,13 +351,45 @@ static void make_key(void)
 	pthread_atfork(before_fork, after_fork, after_fork_in_child);
 }
 
+/* A handler may have a stack of its own, which may be anywhere. */
+static bool is_on_own_stack(void)
+{
+	int saved_errno = errno;
+	stack_t own;
+	bool is_own = syscall(SYS_sigaltstack, NULL, &own) != 0 || (own.ss_flags & SS_ONSTACK) != 0;
+
+	errno = saved_errno;
+	return is_own;
+}
+
+/* True if a handler has left the section by siglongjmp() (section.h). */
+static bool section_was_left(void)
+{
+	uintptr_t above = gg_malloc_stack_pointer() + GG_MALLOC_SIGNAL_FRAME_BYTES -
+	                  gg_malloc_section_sp;
+
+	return above > 0 && above < STACK_BYTES && !is_on_own_stack();
+}
+
+/* The heap may be half changed, so its memory is never used again. */
+static void leave_section(void)
+{
+	if (own_heap != NULL)
+		gg_store_relaxed(&own_heap->state, GG_MALLOC_HEAP_LOST);
+	own_heap = NULL;
+	gg_malloc_part_leave(GG_MALLOC_PART_HEAP);
+}
+
 struct gg_malloc_heap *gg_malloc_heap_get(void)
 {
 	const struct gg_malloc_client *client = gg_malloc_client;
 	struct gg_malloc_heap *heap;
 
-	if (gg_unlikely((gg_malloc_inside & GG_MALLOC_PART_HEAP) != 0))
-		return NULL;
+	if (gg_unlikely((gg_malloc_inside & GG_MALLOC_PART_HEAP) != 0)) {
+		if (!section_was_left())
+			return NULL;
+		leave_section();
+	}
 	if (client != NULL && client->is_passing != NULL && client->is_passing())
 		return NULL;
 	heap = adopt();

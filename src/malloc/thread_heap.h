@@ -97,6 +97,8 @@ static inline struct gg_malloc_section gg_malloc_section_begin(void)
 		.is_nested = (gg_malloc_inside & GG_MALLOC_PART_HEAP) != 0,
 	};
 
+	if (gg_likely(!outer.is_nested))
+		gg_malloc_section_sp = gg_malloc_stack_pointer();
 	gg_malloc_part_enter(GG_MALLOC_PART_HEAP);
 	gg_malloc_thread_heap = &gg_malloc_empty_heap;
 	gg_fence_signal();

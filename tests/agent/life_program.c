@@ -171,11 +171,11 @@ static void handle(int number)
 	fork_one();
 }
 
-/* Waits in pause(), so that its handlers interrupt nothing of their own thread. */
+/* Waits in usleep(), so that its handlers interrupt nothing of their own thread. */
 static void *wait_for_signals(void *user)
 {
 	while (!atomic_load(&is_over))
-		pause();
+		usleep(1000);
 	return user;
 }
 
@@ -196,7 +196,6 @@ static void forks(void)
 			usleep(100);
 	}
 	atomic_store(&is_over, true);
-	pthread_kill(waiter, SIGUSR1);
 	pthread_join(waiter, NULL);
 	for (int i = 0; i < 4; i++)
 		pthread_join(ids[i], NULL);

@@ -323,3 +323,32 @@ TEST(freed_memory_goes_back_to_the_kernel)
 	geiger_malloc_trim();
 	CHECK_MSG(resident_bytes() < (size_t)4 << 20, "%zu bytes are resident", resident_bytes());
 }
+
+/* As if a handler came between the countdown's end in free() and its event. */
+TEST(a_handler_may_free_blocks_of_a_slab_whose_event_is_due)
+{
+	enum { BYTES = 4096, BLOCKS = 40 };
+	struct gg_malloc_block *blocks[BLOCKS];
+	struct gg_malloc_slab *slab;
+	int next = 0;
+
+	for (int i = 0; i < BLOCKS; i++)
+		blocks[i] = geiger_malloc(BYTES);
+	/* The first slab that is full; its blocks are neighbors in the array. */
+	while (gg_malloc_slab_of(blocks[next])->state != GG_MALLOC_SLAB_FULL)
+		next++;
+	slab = gg_malloc_slab_of(blocks[next]);
+	while (slab->countdown > 1)
+		geiger_free(blocks[next++]);
+	CHECK_EQ_PTR(gg_malloc_slab_of(blocks[next]), slab);
+	blocks[next]->next = slab->local_free;
+	slab->local_free = blocks[next++];
+	slab->countdown--;
+	CHECK_EQ_PTR(gg_malloc_slab_of(blocks[next]), slab);
+	geiger_free(blocks[next++]);
+	gg_malloc_slab_event(gg_malloc_thread_heap, slab);
+	CHECK_EQ_PTR(gg_malloc_validate(), NULL);
+	while (next < BLOCKS)
+		geiger_free(blocks[next++]);
+	CHECK_EQ_PTR(gg_malloc_validate(), NULL);
+}

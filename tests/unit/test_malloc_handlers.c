@@ -7,6 +7,7 @@
  * slab event at each place between two atomic operations.
  */
 #include <pthread.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -33,6 +34,12 @@ static struct {
 
 /* Handlers do nothing but fork, at each atomic operation. */
 static bool only_forks;
+
+static bool sends_inside_huge;
+static volatile sig_atomic_t handled_signals, handled_inside_huge;
+
+/* The next handler inside a heap leaves it by a jump; NULL: it does not. */
+static jmp_buf *leaves;
 
 static void fork_and_check(void);
 
@@ -85,8 +92,25 @@ static void handler_allocates(struct trace_block *block, uint64_t r)
 
 void gg_chaos(void)
 {
+	/* The kernel puts the registers of the interrupted code there. */
+	char signal_frame[2 * GG_MALLOC_SIGNAL_FRAME_BYTES];
 	uint64_t r;
 	struct trace_block *block;
+
+	__asm__ volatile("" : : "r"(signal_frame) : "memory");
+	/* Not by gg_load_relaxed(), which gets here again. */
+	if (sends_inside_huge && gg_malloc_huge_lock.state >> 1 == gg_malloc_thread_number) {
+		int before = handled_signals;
+
+		raise(SIGUSR2);
+		handled_inside_huge += handled_signals != before;
+	}
+	if (leaves != NULL && (gg_malloc_inside & GG_MALLOC_PART_HEAP) != 0) {
+		jmp_buf *where = leaves;
+
+		leaves = NULL;
+		longjmp(*where, 1);
+	}
 
 	if (only_forks && !handler.is_inside) {
 		handler.is_inside = true;
@@ -276,14 +300,14 @@ static volatile sig_atomic_t handler_forks;
 
 static void *hold_the_lock(void *user)
 {
-	gg_malloc_lock_take(&gg_malloc_huge_lock);
+	gg_malloc_lock_take(&gg_malloc_arena_lock);
 	*(volatile bool *)user = true;
 	usleep(20000);
 	pthread_kill(waiting_thread, SIGUSR1);
 	while (!handler_forks)
 		usleep(100);
 	usleep(20000);
-	gg_malloc_lock_give(&gg_malloc_huge_lock);
+	gg_malloc_lock_give(&gg_malloc_arena_lock);
 	return NULL;
 }
 
@@ -307,7 +331,7 @@ TEST(a_handler_may_fork_while_its_thread_waits_for_a_lock)
 {
 	volatile bool is_held = false;
 	pthread_t holder;
-	void *huge;
+	void *run;
 
 	memset(&handler, 0, sizeof(handler));
 	waiting_thread = pthread_self();
@@ -315,16 +339,128 @@ TEST(a_handler_may_fork_while_its_thread_waits_for_a_lock)
 	REQUIRE(pthread_create(&holder, NULL, hold_the_lock, (void *)&is_held) == 0);
 	while (!is_held)
 		usleep(100);
-	huge = geiger_malloc(GG_MALLOC_RUN_BYTES_MAX + 1);
+	run = geiger_malloc(100000);
 	if (handler.is_child)
-		_exit(huge == NULL);
+		_exit(gg_malloc_slab_of(run) == NULL);
 	pthread_join(holder, NULL);
-	CHECK(huge != NULL);
+	CHECK(gg_malloc_slab_of(run) != NULL);
 	CHECK(handler_forks != 0);
 	CHECK_EQ_U64(handler.failed_children, 0);
 	CHECK_EQ_U64(gg_malloc_inside, 0);
-	geiger_free(huge);
+	geiger_free(run);
 	signal(SIGUSR1, SIG_DFL);
+}
+
+static volatile bool circle_has_begun, circle_is_left;
+
+/* As in a handler that interrupts the holder of the arena's lock. */
+static void *fork_inside_the_arena(void *user)
+{
+	pid_t child;
+
+	(void)user;
+	gg_malloc_lock_take(&gg_malloc_arena_lock);
+	circle_has_begun = true;
+	usleep(20000); /* the other thread is in fork() meanwhile, and waits for the arena */
+	child = fork();
+	if (child == 0)
+		_exit(0);
+	gg_malloc_lock_give(&gg_malloc_arena_lock);
+	wait_for_child(child);
+	circle_is_left = true;
+	return NULL;
+}
+
+static void fork_in_two_threads(void)
+{
+	pthread_t other;
+	pid_t child;
+
+	for (int round = 0; round < 5; round++) {
+		circle_has_begun = circle_is_left = false;
+		if (pthread_create(&other, NULL, fork_inside_the_arena, NULL) != 0)
+			_exit(2);
+		while (!circle_has_begun)
+			usleep(100);
+		child = fork();
+		if (child == 0)
+			_exit(geiger_malloc(100000) == NULL);
+		wait_for_child(child);
+		pthread_join(other, NULL);
+	}
+	_exit(handler.failed_children != 0 || !circle_is_left);
+}
+
+TEST(a_handler_inside_the_arena_and_another_thread_may_fork_at_once)
+{
+	int status = -1;
+	pid_t child;
+
+	memset(&handler, 0, sizeof(handler));
+	geiger_free(geiger_malloc(100000));
+	child = fork();
+	if (child == 0)
+		fork_in_two_threads();
+	/* fork() blocks signals while it waits, so only SIGKILL ends a circle. */
+	for (int i = 0; i < 20000 && waitpid(child, &status, WNOHANG) == 0; i++)
+		usleep(1000);
+	if (status == -1) {
+		kill(child, SIGKILL);
+		waitpid(child, &status, 0);
+	}
+	CHECK_EQ_I64(status, 0);
+}
+
+static void note_signal(int number)
+{
+	(void)number;
+	handled_signals++;
+}
+
+/* As if a signal came while the table is locked: it is handled after the lock is given. */
+TEST(no_handler_interrupts_the_holder_of_the_table_of_huge_blocks)
+{
+	sigset_t before, after;
+	void *huge;
+
+	memset(&handler, 0, sizeof(handler));
+	handled_signals = 0;
+	signal(SIGUSR2, note_signal);
+	sends_inside_huge = true;
+	huge = geiger_malloc(GG_MALLOC_RUN_BYTES_MAX + 1);
+	sends_inside_huge = false;
+	CHECK(huge != NULL);
+	CHECK_EQ_I64(handled_inside_huge, 0);
+	CHECK(handled_signals > 0);
+	sigprocmask(SIG_BLOCK, NULL, &before);
+	geiger_free(huge);
+	sigprocmask(SIG_BLOCK, NULL, &after);
+	CHECK_EQ_I64(sigismember(&after, SIGUSR2), 0);
+	CHECK_EQ_I64(sigismember(&before, SIGUSR2), 0);
+	signal(SIGUSR2, SIG_DFL);
+}
+
+/* Until the thread is back at the level of the section, it cannot be known. */
+TEST(a_section_that_a_handler_left_by_a_jump_ends_at_the_next_call)
+{
+	struct gg_malloc_heap *left;
+	jmp_buf here;
+	void *p;
+
+	geiger_free(geiger_malloc(100000));
+	left = gg_malloc_thread_heap;
+	if (setjmp(here) == 0) {
+		leaves = &here;
+		for (;;)
+			geiger_malloc(100);
+	}
+	CHECK(gg_malloc_inside != 0);
+	p = geiger_malloc(100);
+	CHECK_EQ_U64(gg_malloc_inside, 0);
+	CHECK(gg_malloc_slab_of(p) != NULL);
+	CHECK(gg_malloc_thread_heap != left && gg_malloc_thread_heap != &gg_malloc_empty_heap);
+	CHECK_EQ_U64(left->state, GG_MALLOC_HEAP_LOST);
+	geiger_free(p);
 }
 
 /* The emergency blocks by themselves. */
@@ -338,11 +474,28 @@ TEST(emergency_blocks_are_used_again_when_all_are_free)
 		q = gg_malloc_emergency_alloc(0, 4096);
 		CHECK(q != NULL && q != p && (uintptr_t)q % 4096 == 0);
 		CHECK(gg_malloc_emergency_size(q) > 0);
-		CHECK(gg_malloc_emergency_alloc((size_t)64 << 20, 1) == NULL);
+		CHECK(gg_malloc_emergency_alloc((size_t)65 << 20, 1) == NULL);
 		CHECK(gg_malloc_emergency_free(p));
 		CHECK(gg_malloc_emergency_free(q));
 		p = gg_malloc_emergency_alloc(100, 1);
 	}
 	CHECK(gg_malloc_emergency_free(p));
 	CHECK(!gg_malloc_emergency_free(&first) && gg_malloc_emergency_size(&first) == 0);
+}
+
+/* As handlers of which each frees the block of the one before it. */
+TEST(emergency_blocks_last_although_one_of_them_is_always_live)
+{
+	enum { BYTES = 1 << 20, ROUNDS = 1000 };
+	char *live = gg_malloc_emergency_alloc(BYTES, 1), *next;
+
+	for (int round = 0; round < ROUNDS; round++) {
+		next = gg_malloc_emergency_alloc(BYTES, 1);
+		REQUIRE(next != NULL);
+		*next = (char)round;
+		CHECK(gg_malloc_emergency_free(live));
+		live = next;
+	}
+	CHECK(gg_malloc_emergency_size(live) >= BYTES);
+	CHECK(gg_malloc_emergency_free(live));
 }

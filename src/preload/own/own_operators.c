@@ -64,38 +64,51 @@ static void *find_in_library(const char *name)
 	return gg_elf_lookup_next(name, NULL);
 }
 
-/* The C++ library's operator of that form. */
-static GG_COLD void *leave_to_library(const char *name, size_t bytes, uintptr_t second,
-                                      uintptr_t third)
+/*
+ * The C++ library's operator of that form.  A program that has replaced the plain form gets here
+ * with every call of the others, so the form is searched once.  The library stays, since it has
+ * unique symbols, which glibc never unloads.
+ */
+static GG_COLD void *leave_to_library(const char *name, void **found, size_t bytes,
+                                      uintptr_t second, uintptr_t third)
 {
-	new_function *function = (new_function *)find_in_library(name);
+	/* Relaxed: each thread finds the same. */
+	new_function *function = (new_function *)gg_load_relaxed(found);
 
+	if (gg_unlikely(function == NULL)) {
+		function = (new_function *)find_in_library(name);
+		gg_store_relaxed(found, (void *)function);
+	}
 	if (function == NULL)
 		abort();
 	return function(bytes, second, third);
 }
 
+#define LEAVE(name) leave_to_library(#name, &found, bytes, second, third)
+
 /* Defines an operator new by what allocates here; `name` is mangled by the Itanium ABI. */
-#define NEW(name, allocation)                                                                    \
-	GG_EXPORT void *name(size_t bytes, uintptr_t second, uintptr_t third);                   \
-	GG_EXPORT void *name(size_t bytes, uintptr_t second, uintptr_t third)                    \
-	{                                                                                        \
-		void *p = (allocation);                                                          \
-                                                                                                 \
-		return gg_likely(p != NULL) ? p : leave_to_library(#name, bytes, second, third); \
+#define NEW(name, allocation)                                                  \
+	GG_EXPORT void *name(size_t bytes, uintptr_t second, uintptr_t third); \
+	GG_EXPORT void *name(size_t bytes, uintptr_t second, uintptr_t third)  \
+	{                                                                      \
+		static void *found;                                            \
+		void *p = (allocation);                                        \
+                                                                               \
+		return gg_likely(p != NULL) ? p : LEAVE(name);                 \
 	}
 
 /* Defines a form that calls a plain form if the program has replaced that one. */
-#define NEW_BY(name, form, allocation)                                                           \
-	GG_EXPORT void *name(size_t bytes, uintptr_t second, uintptr_t third);                   \
-	GG_EXPORT void *name(size_t bytes, uintptr_t second, uintptr_t third)                    \
-	{                                                                                        \
-		void *p;                                                                         \
-                                                                                                 \
-		if (gg_unlikely(plain(&(form)) != (form).ours))                                  \
-			return leave_to_library(#name, bytes, second, third);                    \
-		p = (allocation);                                                                \
-		return gg_likely(p != NULL) ? p : leave_to_library(#name, bytes, second, third); \
+#define NEW_BY(name, form, allocation)                                         \
+	GG_EXPORT void *name(size_t bytes, uintptr_t second, uintptr_t third); \
+	GG_EXPORT void *name(size_t bytes, uintptr_t second, uintptr_t third)  \
+	{                                                                      \
+		static void *found;                                            \
+		void *p;                                                       \
+                                                                               \
+		if (gg_unlikely(plain(&(form)) != (form).ours))                \
+			return LEAVE(name);                                    \
+		p = (allocation);                                              \
+		return gg_likely(p != NULL) ? p : LEAVE(name);                 \
 	}
 
 #define DELETE(name)                                                     \
