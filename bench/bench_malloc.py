@@ -105,25 +105,38 @@ def calls_of(function, text):
     return sum(map(int, re.findall(rf"^cfn=\({number[1]}\).*\ncalls=(\d+)", text, re.MULTILINE)))
 
 
+def count_samples(way, work, count, folder):
+    """Returns the number of samples of a run, and their instructions with those of their frees."""
+    inside = [f"--toggle-collect=gg_malloc_slots_{name}" for name in ("sample", "release")]
+    # Valgrind writes a file for env, and one for the program.
+    own = count_instructions(way, work, count, folder, inside, f"{folder}/calls.%p")
+    texts = [path.read_text() for path in pathlib.Path(folder).glob("calls.*")]
+    for path in pathlib.Path(folder).iterdir():
+        path.unlink()
+    return max(calls_of("gg_malloc_slots_sample", text) for text in texts), own
+
+
 def print_samples(folder):
-    """Runs 4 million operations, which have some hundred samples at 512 KiB."""
+    """
+    Counts by the difference of two runs, of 1 and 4 million operations: a start with sampling has
+    more to do, and the first stacks need the unwinder's tables.
+    """
     if shutil.which("valgrind") is None:
         print("samples: valgrind is not installed")
         return
-    count = 4_000_000
-    inside = [f"--toggle-collect=gg_malloc_slots_{name}" for name in ("sample", "release")]
+    runs, count = (1_000_000, 4_000_000), 3_000_000
+
+    def difference(way, work):
+        counts = [count_instructions(way, work, run, folder) for run in runs]
+        return counts[1] - counts[0]
+
     print("instructions an operation that sampling adds (callgrind)")
     for work in ("pair", "mix10k"):
-        off = count_instructions(GEIGER["geiger off"], work, count, folder)
+        off = difference(GEIGER["geiger off"], work)
         for name in ("geiger 512k", "geiger 64k"):
-            on = count_instructions(GEIGER[name], work, count, folder)
-            # Valgrind writes a file for env, and one for the program.
-            output = f"{folder}/calls.%p"
-            own = count_instructions(GEIGER[name], work, count, folder, inside, output)
-            texts = [path.read_text() for path in pathlib.Path(folder).glob("calls.*")]
-            samples = max(calls_of("gg_malloc_slots_sample", text) for text in texts)
-            for path in pathlib.Path(folder).iterdir():
-                path.unlink()
+            on = difference(GEIGER[name], work)
+            few, many = (count_samples(GEIGER[name], work, run, folder) for run in runs)
+            samples, own = many[0] - few[0], many[1] - few[1]
             print(
                 f"  {work:8} {name:12} all {(on - off) / count:6.2f} ({(on - off) / off:6.2%})"
                 f"   {samples} samples of {own / max(samples, 1):.0f}: {own / count:6.2f} ({own / off:6.2%})"

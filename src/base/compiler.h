@@ -17,6 +17,16 @@
  */
 #define GG_COLD __attribute__((cold, noinline))
 
+/*
+ * Before a loop of so many steps at most, which then has no jumps.  clang does it unasked if it
+ * knows the number.
+ */
+#if defined(__clang__)
+#define GG_UNROLLED
+#else
+#define GG_UNROLLED _Pragma("GCC unroll 16")
+#endif
+
 /* Marks rare code that must still be fast.  Compilers optimize cold functions for size instead. */
 #define GG_APART __attribute__((noinline))
 

@@ -28,6 +28,11 @@
 #include "stats/sampling/sampler.h"
 #include "stats/sampling/scheme.h"
 
+/* Stands beside a sampled slot, for the client; all-zero before the slot's first sample. */
+struct gg_malloc_note {
+	uint64_t words[2];
+};
+
 /*
  * The functions that the allocator calls.  It holds no lock meanwhile, and its state is
  * consistent, so that the client may allocate and free.
@@ -37,6 +42,10 @@ struct gg_malloc_client {
 	void (*sampled)(void *p, size_t bytes, const struct gg_draw *draw);
 	/* The sample at p is about to be freed. */
 	void (*freed)(void *p);
+	/* The same for samples that have slots, instead of the two above; NULL: those serve. */
+	void (*sampled_in_slot)(void *p, size_t bytes, const struct gg_draw *draw,
+	                        struct gg_malloc_note *note);
+	void (*freed_in_slot)(void *p, struct gg_malloc_note *note);
 	/* A sample that was due has no place among the sampled slots, and is none. */
 	void (*dropped)(void);
 	/*

@@ -76,14 +76,10 @@ static bool fits(size_t usable, size_t bytes)
 /* A sample whose size changes in place stays a sample, with the same probability. */
 static GG_COLD void resize_sample(struct gg_malloc_slab *slab, void *p, size_t bytes)
 {
-	const struct gg_malloc_client *client = gg_malloc_client;
-	double interval = gg_malloc_slots_find(slab, p)->class_interval;
-	struct gg_draw draw = gg_malloc_draw_of(interval, slab->class, bytes);
+	struct gg_malloc_slot *slot = gg_malloc_slots_find(slab, p);
 
-	if (client != NULL && client->freed != NULL)
-		client->freed(p);
-	if (client != NULL && client->sampled != NULL)
-		client->sampled(p, bytes, &draw);
+	gg_malloc_slots_inform_freed(p, slot);
+	gg_malloc_slots_inform_sampled(p, slab->class, bytes, slot);
 }
 
 static void *move(void *p, size_t usable, size_t bytes)

@@ -142,13 +142,26 @@ static bool claim(unsigned class)
 	}
 }
 
-static void inform(void *p, unsigned class, size_t bytes, double class_interval)
+void gg_malloc_slots_inform_sampled(void *p, unsigned class, size_t bytes,
+                                    struct gg_malloc_slot *slot)
 {
 	const struct gg_malloc_client *client = gg_malloc_client;
-	struct gg_draw draw = gg_malloc_draw_of(class_interval, class, bytes);
+	struct gg_draw draw = gg_malloc_draw_of(slot->class_interval, class, bytes);
 
-	if (client != NULL && client->sampled != NULL)
+	if (client != NULL && client->sampled_in_slot != NULL)
+		client->sampled_in_slot(p, bytes, &draw, &slot->note);
+	else if (client != NULL && client->sampled != NULL)
 		client->sampled(p, bytes, &draw);
+}
+
+void gg_malloc_slots_inform_freed(void *p, struct gg_malloc_slot *slot)
+{
+	const struct gg_malloc_client *client = gg_malloc_client;
+
+	if (client != NULL && client->freed_in_slot != NULL)
+		client->freed_in_slot(p, &slot->note);
+	else if (client != NULL && client->freed != NULL)
+		client->freed(p);
 }
 
 static GG_COLD void drop(void)
@@ -171,10 +184,11 @@ void *gg_malloc_slots_sample(void *home, unsigned class, size_t bytes, double cl
 		return home;
 	}
 	slots = find_slot(&classes[class], &number);
-	slots->slot[number] = (struct gg_malloc_slot){ home, class_interval };
+	slots->slot[number].home = home;
+	slots->slot[number].class_interval = class_interval;
 	gg_add_relaxed(&live_count, 1);
 	p = address_of(slots, number);
-	inform(p, class, bytes, class_interval);
+	gg_malloc_slots_inform_sampled(p, class, bytes, &slots->slot[number]);
 	return p;
 }
 
@@ -193,14 +207,12 @@ bool gg_malloc_slots_is_taken(const struct gg_malloc_slab *slab, const void *p)
 
 void *gg_malloc_slots_release(struct gg_malloc_slab *slab, void *p)
 {
-	const struct gg_malloc_client *client = gg_malloc_client;
 	struct slots *slots = slots_of(slab);
 	uint32_t number = number_of(slab, p);
 	void *home = slots->slot[number].home;
 
 	/* Before the slot is free: another thread may get it then. */
-	if (client != NULL && client->freed != NULL)
-		client->freed(p);
+	gg_malloc_slots_inform_freed(p, &slots->slot[number]);
 	gg_add_relaxed(&live_count, UINT64_MAX);
 	/* Release: pairs with take_slot(). */
 	gg_and_acq_rel(&slots->taken[number / 64], ~(UINT64_C(1) << number % 64));

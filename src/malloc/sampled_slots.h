@@ -20,11 +20,13 @@
 #include <stdint.h>
 
 #include "base/compiler.h"
+#include "malloc/class_sampling.h"
 #include "malloc/slab.h"
 
 struct gg_malloc_slot {
 	void *home;
 	double class_interval; /* of the draw; 0: every block is a sample */
+	struct gg_malloc_note note;
 };
 
 /* Moves a block to a slot and informs the client.  Returns the slot, or the home. */
@@ -36,6 +38,11 @@ void *gg_malloc_slots_release(struct gg_malloc_slab *slab, void *p);
 
 /* False: the block was freed already.  p must be the begin of a slot. */
 bool gg_malloc_slots_is_taken(const struct gg_malloc_slab *slab, const void *p);
+
+/* Informs the client of a sample, or of its end, without any change of the slot. */
+void gg_malloc_slots_inform_sampled(void *p, unsigned class, size_t bytes,
+                                    struct gg_malloc_slot *slot);
+void gg_malloc_slots_inform_freed(void *p, struct gg_malloc_slot *slot);
 
 /* The slot of a block; p must be one. */
 struct gg_malloc_slot *gg_malloc_slots_find(struct gg_malloc_slab *slab, const void *p);

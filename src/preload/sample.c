@@ -170,7 +170,8 @@ static bool decide(struct gg_thread *t, size_t bytes, const void *caller, struct
 
 /* Returns the time of the sample. */
 static uint64_t put_sample(struct gg_thread *t, struct gg_thread_block *block, void *p,
-                           size_t bytes, const struct gg_draw *draw, uint8_t flags)
+                           size_t bytes, const struct gg_draw *draw, uint8_t flags,
+                           struct gg_region_place *place)
 {
 	struct gg_region *region = &gg_process.region;
 	struct gg_allocation sample = {
@@ -187,10 +188,10 @@ static uint64_t put_sample(struct gg_thread *t, struct gg_thread_block *block, v
 	sample.stack = gg_capture_stack(block, sample.time_ns);
 	if (flags == 0 && gg_real.malloc_usable_size != NULL)
 		sample.usable_bytes = gg_real.malloc_usable_size(p);
-	id = gg_region_record_alloc(region, &block->record, &sample);
+	id = gg_region_record_alloc_at(region, &block->record, &sample, place);
 	if (id != 0)
 		gg_probe_alloc(&sample, id);
-	if (gg_history_is_on() && gg_region_find(region, p, &live))
+	if (gg_history_is_on() && gg_region_find_at(region, p, place, &live))
 		gg_history_allocated(&live);
 	if (gg_unlikely(gg_rate_plan_is_on()) && flags == 0 && id != 0)
 		gg_process_settings_learn(gg_region_last_count(&block->record), bytes);
@@ -215,7 +216,8 @@ static uint64_t put_sample(struct gg_thread *t, struct gg_thread_block *block, v
  * here the thread was off the sample path, so that handlers which allocate meanwhile are sampled as
  * well.
  */
-static GG_APART void record(void *p, size_t bytes, const struct gg_draw *draw, uint8_t flags)
+static GG_APART void record_at(void *p, size_t bytes, const struct gg_draw *draw, uint8_t flags,
+                               struct gg_region_place *place)
 {
 	struct gg_thread *t = &gg_thread;
 	struct gg_thread_block *block;
@@ -232,7 +234,7 @@ static GG_APART void record(void *p, size_t bytes, const struct gg_draw *draw, u
 	if (gg_process_ensure_current()) {
 		block = gg_thread_block(t);
 		if (gg_likely(block != NULL)) {
-			now_ns = put_sample(t, block, p, bytes, draw, flags);
+			now_ns = put_sample(t, block, p, bytes, draw, flags, place);
 			if (gg_unlikely(gg_allocator_look_is_due(now_ns)) && flags == 0)
 				gg_allocator_look_continue(t, block);
 		} else {
@@ -244,6 +246,11 @@ static GG_APART void record(void *p, size_t bytes, const struct gg_draw *draw, u
 	}
 	leave(t);
 	errno = saved_errno;
+}
+
+static void record(void *p, size_t bytes, const struct gg_draw *draw, uint8_t flags)
+{
+	record_at(p, bytes, draw, flags, NULL);
 }
 
 /*
@@ -318,7 +325,15 @@ static void check_triggers(const struct gg_region_sample *freed)
 	gg_dump_trigger_freed(&draw, freed->size_bytes);
 }
 
-void gg_sample_close(void *p, uint64_t id)
+static bool look_up(void *p, const struct gg_region_place *place,
+                    struct gg_region_live_hit *ret_hit)
+{
+	return place != NULL ? gg_region_look_up_at(&gg_process.region, p, place, ret_hit)
+	                     : gg_region_look_up(&gg_process.region, p, ret_hit);
+}
+
+/* place: NULL, or where the sample of that id is. */
+static inline void close_one(void *p, uint64_t id, struct gg_region_place *place)
 {
 	struct gg_thread *t = &gg_thread;
 	struct gg_thread_block *block;
@@ -336,12 +351,14 @@ void gg_sample_close(void *p, uint64_t id)
 	if (gg_likely(gg_process_ensure_current()))
 		gg_attach_upkeep();
 	/* The filter has false positives (filter.h); they cost this look-up. */
-	if (gg_likely(gg_process_is_current()) && gg_region_look_up(&gg_process.region, p, &hit)) {
+	if (gg_likely(gg_process_is_current()) && look_up(p, place, &hit)) {
 		block = gg_thread_block(t);
 		if (gg_likely(block != NULL))
 			freed_ns = put_free(block, p, &hit, id, &freed);
 		else
 			gg_region_count(&gg_process.region, GG_COUNT_DROP_MEMORY, 1);
+		if (place != NULL && freed_ns != 0)
+			place->id = 0;
 		/* While a program frees memory, it may take no samples for long. */
 		if (freed_ns != 0 && gg_unlikely(gg_allocator_look_is_due(freed_ns)) &&
 		    (freed.flags & GG_REGION_SAMPLE_MAPPING) == 0)
@@ -354,10 +371,21 @@ void gg_sample_close(void *p, uint64_t id)
 	errno = saved_errno;
 }
 
-void gg_sample_drawn(void *p, size_t bytes, const struct gg_draw *draw)
+void gg_sample_close(void *p, uint64_t id)
+{
+	close_one(p, id, NULL);
+}
+
+void gg_sample_close_at(void *p, struct gg_region_place *place)
+{
+	close_one(p, place->id, place);
+}
+
+void gg_sample_drawn(void *p, size_t bytes, const struct gg_draw *draw,
+                     struct gg_region_place *place)
 {
 	if (is_sampled(&gg_thread))
-		record(p, bytes, draw, 0);
+		record_at(p, bytes, draw, 0, place);
 }
 
 /* True if the allocator's own operator calls: the hook of the operator counts that block. */

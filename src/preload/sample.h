@@ -18,7 +18,7 @@
 
 #include "base/compiler.h"
 #include "region/layout.h"
-#include "region/writer/region.h"
+#include "region/writer/record.h"
 #include "runtime/platform/extra_functions.h"
 #include "runtime/process.h"
 
@@ -56,8 +56,9 @@ GG_COLD void gg_sample_resized(void *p, size_t bytes, bool due);
 /* After the real call: records a mapping, which is always a sample (its probability is 1). */
 GG_APART void gg_sample_mapping(void *p, size_t bytes);
 
-/* Records a sample that the library's own allocator has drawn. */
-GG_APART void gg_sample_drawn(void *p, size_t bytes, const struct gg_draw *draw);
+/* Records a sample that the library's own allocator has drawn.  place: NULL if it has none. */
+GG_APART void gg_sample_drawn(void *p, size_t bytes, const struct gg_draw *draw,
+                              struct gg_region_place *place);
 
 /*
  * Finds the sample at p.  False: the block is no sample, or this thread cannot look it up now,
@@ -70,3 +71,6 @@ GG_APART bool gg_sample_find(const void *p, struct gg_region_sample *ret_sample)
  * is kept.
  */
 GG_APART void gg_sample_close(void *p, uint64_t id);
+
+/* The same for a block with a place. */
+GG_APART void gg_sample_close_at(void *p, struct gg_region_place *place);

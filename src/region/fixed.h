@@ -110,10 +110,11 @@ static inline struct gg_sums gg_sums_exact(uint64_t count, uint64_t bytes)
 	};
 }
 
-/* Returns the contribution of one sample. */
-static inline struct gg_sums gg_sums_of(const struct gg_draw *draw, uint64_t size_bytes)
+/* Returns the contribution of one sample.  cache: NULL, or what gg_weight_of_cached() uses. */
+static inline struct gg_sums gg_sums_of_cached(const struct gg_draw *draw, uint64_t size_bytes,
+                                               struct gg_weight_cache *cache)
 {
-	struct gg_weight weight = gg_weight_of(draw, size_bytes);
+	struct gg_weight weight = gg_weight_of_cached(draw, size_bytes, cache);
 
 	return (struct gg_sums){
 		.sample_count = 1,
@@ -123,6 +124,11 @@ static inline struct gg_sums gg_sums_of(const struct gg_draw *draw, uint64_t siz
 		.bytes = gg_fixed_from(weight.bytes),
 		.bytes_variance = gg_fixed_from(weight.bytes_variance),
 	};
+}
+
+static inline struct gg_sums gg_sums_of(const struct gg_draw *draw, uint64_t size_bytes)
+{
+	return gg_sums_of_cached(draw, size_bytes, NULL);
 }
 
 static inline void gg_sums_add(struct gg_sums *sums, const struct gg_sums *more)

@@ -164,6 +164,50 @@ TEST(what_was_looked_up_and_is_gone_or_another_one_is_not_closed)
 	end();
 }
 
+/* As a block of an allocator that keeps the place beside it. */
+TEST(a_sample_is_closed_by_its_place_and_no_look_up_finds_it)
+{
+	void *p = (void *)0x7000;
+	struct gg_region_place place = { 0 }, stale;
+	struct gg_allocation sample = { .address = 0x7000,
+		                        .size_bytes = 64,
+		                        .draw = { .sampling_interval = 100,
+		                                  .sample_point_count = 1 } };
+	struct gg_region_live_hit hit;
+	struct gg_region_sample closed;
+
+	if (!begin_small())
+		return;
+	sample.stack = gg_region_intern(&region, &thread, (const uint64_t[]){ 0x1111 }, 1);
+	for (int round = 0; round < 3; round++) {
+		uint64_t id = gg_region_record_alloc_at(&region, &thread, &sample, &place);
+
+		CHECK(id != 0 && place.id == id);
+		CHECK(!gg_live_maybe(&region, p));
+		CHECK(!gg_region_find(&region, p, &closed));
+		CHECK(gg_region_find_at(&region, p, &place, &closed) && closed.id == id);
+		CHECK_EQ_PTR(gg_region_validate(&region), NULL);
+		REQUIRE(gg_region_look_up_at(&region, p, &place, &hit));
+		CHECK(gg_region_record_close(&region, &thread, &hit, place.id, 5, 0, &closed));
+		CHECK_EQ_U64(closed.id, id);
+		stale = place;
+		/* Once closed, the place leads to nothing, also while another sample is there. */
+		CHECK(!gg_region_find_at(&region, p, &stale, &closed));
+		CHECK(!gg_region_record_close(&region, &thread, &hit, stale.id, 6, 0, &closed));
+		place.id = 0;
+		CHECK_EQ_PTR(gg_region_validate(&region), NULL);
+	}
+	/* A free that was not recorded: the next sample of the place closes it. */
+	CHECK(gg_region_record_alloc_at(&region, &thread, &sample, &place) != 0);
+	CHECK(gg_region_record_alloc_at(&region, &thread, &sample, &place) != 0);
+	CHECK_EQ_U64(region.header->counters[GG_COUNT_MISSED_FREES], 1);
+	CHECK_EQ_PTR(gg_region_validate(&region), NULL);
+	/* A place of a region that is gone, with more records. */
+	stale = (struct gg_region_place){ .id = 1, .live_index = 1u << 30 };
+	CHECK(!gg_region_look_up_at(&region, p, &stale, &hit));
+	end();
+}
+
 TEST(a_sample_without_a_place_is_dropped_and_counted)
 {
 	if (!begin_small())

@@ -345,3 +345,27 @@ TEST(wild_draws_have_no_NaN)
 					      !isnan(w.bytes) && !isnan(w.count_variance));
 				}
 }
+
+/* Each twice, and in an order in which places are taken by other draws between. */
+TEST(weights_by_the_cache_are_the_same_to_the_last_bit)
+{
+	static const enum gg_scheme schemes[] = { GG_SCHEME_POISSON, GG_SCHEME_OPTIMAL,
+		                                  GG_SCHEME_BERNOULLI, GG_SCHEME_STRIDE,
+		                                  GG_SCHEME_POISSON_COUNT,
+		                                  GG_SCHEME_PER_ALLOCATION };
+	static struct gg_weight_cache cache;
+	uint64_t differing = 0;
+
+	for (uint64_t i = 0; i < 60000; i++) {
+		uint64_t size = i / 2 * 7919 % 40000;
+		struct gg_draw draw = { .scheme = schemes[i / 2 % GG_COUNT(schemes)],
+			                .sampling_interval = (double)(1 + i / 2 % 11 * 5000) +
+			                                     (double)size / 3,
+			                .sample_point_count = 1 };
+		struct gg_weight plain = gg_weight_of(&draw, size);
+		struct gg_weight cached = gg_weight_of_cached(&draw, size, &cache);
+
+		differing += memcmp(&plain, &cached, sizeof(plain)) != 0;
+	}
+	CHECK_EQ_U64(differing, 0);
+}

@@ -281,7 +281,28 @@ static void visit(void)
 static void sampled(void *p, size_t bytes, const struct gg_draw *draw)
 {
 	prepare(true);
-	gg_sample_drawn(p, bytes, draw);
+	gg_sample_drawn(p, bytes, draw, NULL);
+}
+
+_Static_assert(sizeof(struct gg_malloc_note) == sizeof(struct gg_region_place),
+               "the slot has room for the place of the record");
+
+static struct gg_region_place *place_of(struct gg_malloc_note *note)
+{
+	return (struct gg_region_place *)(void *)note;
+}
+
+static void sampled_in_slot(void *p, size_t bytes, const struct gg_draw *draw,
+                            struct gg_malloc_note *note)
+{
+	prepare(true);
+	gg_sample_drawn(p, bytes, draw, place_of(note));
+}
+
+static void freed_in_slot(void *p, struct gg_malloc_note *note)
+{
+	if (place_of(note)->id != 0)
+		gg_sample_close_at(p, place_of(note));
 }
 
 static void freed(void *p)
@@ -301,6 +322,8 @@ static void dropped(void)
 const struct gg_malloc_client gg_malloc_first_client = {
 	.sampled = sampled,
 	.freed = freed,
+	.sampled_in_slot = sampled_in_slot,
+	.freed_in_slot = freed_in_slot,
 	.dropped = dropped,
 	.visit = visit,
 	.visit_bytes = VISIT_BYTES,

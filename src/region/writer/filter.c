@@ -209,6 +209,11 @@ void gg_filter_add(struct gg_filter *filter, uint32_t record)
 		start_growing(filter, newest);
 }
 
+bool gg_filter_has(const struct gg_filter *filter, uint32_t record)
+{
+	return (gg_load_relaxed(&filter->homes[record]) & (uint32_t)HOME_MASK) != HOME_NONE;
+}
+
 void gg_filter_remove(struct gg_filter *filter, uint32_t record)
 {
 	uint64_t address = address_of(filter, record);

@@ -156,5 +156,8 @@ void gg_filter_init(struct gg_filter *filter, void *memory, uint64_t record_coun
  */
 void gg_filter_add(struct gg_filter *filter, uint32_t record);
 
+/* True between gg_filter_add() and gg_filter_remove() of a record that no other thread removes. */
+bool gg_filter_has(const struct gg_filter *filter, uint32_t record);
+
 /* Removes a record: once for each gg_filter_add(), and before the record's address changes. */
 void gg_filter_remove(struct gg_filter *filter, uint32_t record);

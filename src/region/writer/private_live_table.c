@@ -65,6 +65,7 @@ bool gg_region_live_copy(const struct gg_region *region, uint32_t live_index,
 	 * torn, but a reuse of the record in between may mix words of two samples.  The caller
 	 * notices by the id, which no later sample has. */
 	words[0] = gg_load_acquire(&from[0]);
+	GG_UNROLLED
 	for (size_t i = 1; i < SAMPLE_WORDS; i++)
 		words[i] = gg_load_relaxed(&from[i]);
 	memcpy(ret_sample, words, sizeof(words));
@@ -78,6 +79,7 @@ static void store_record(struct gg_region *region, uint32_t live_index,
 	uint64_t words[SAMPLE_WORDS];
 
 	memcpy(words, sample, sizeof(words));
+	GG_UNROLLED
 	for (size_t i = 1; i < SAMPLE_WORDS; i++)
 		gg_store_relaxed(&to[i], words[i]);
 	gg_store_release(&to[0], words[0]);
@@ -162,15 +164,26 @@ bool gg_region_live_insert(struct gg_region *region, uint32_t live_index,
 	return false;
 }
 
+void gg_region_live_insert_apart(struct gg_region *region, uint32_t live_index,
+                                 const struct gg_region_sample *sample)
+{
+	gg_assert(sample->id != 0 && sample->address != 0);
+	gg_assert(live_index < gg_load_relaxed(&region->tables[GG_TABLE_LIVE].used_count));
+	gg_assert(!gg_filter_has(&region->filter, live_index));
+	store_record(region, live_index, sample);
+}
+
 void gg_region_live_remove(struct gg_region *region, struct gg_region_thread *thread,
                            uint32_t live_index, uint64_t address, uint32_t *entry)
 {
 	gg_assert(gg_load_relaxed(&region->records[live_index].id) == 0);
-	gg_hash_index_remove(&region->address_index, entry, address_hash(region, address),
-	                     live_index);
-	/* The filter reads the address from the record, so the address goes after the filter's
-	 * cell. */
-	gg_filter_remove(&region->filter, live_index);
+	if (entry != NULL) {
+		gg_hash_index_remove(&region->address_index, entry, address_hash(region, address),
+		                     live_index);
+		/* The filter reads the address from the record, so the address goes after the
+		 * filter's cell. */
+		gg_filter_remove(&region->filter, live_index);
+	}
 	gg_store_relaxed(&region->records[live_index].address, 0);
 	gg_region_live_give(region, thread, live_index);
 }

@@ -52,7 +52,14 @@ void gg_region_live_give_shared(struct gg_region *region, uint32_t live_index);
 bool gg_region_live_insert(struct gg_region *region, uint32_t live_index,
                            const struct gg_region_sample *sample);
 
-/* Removes a claimed sample and gives its record back. */
+/* The same without the filter and the index: only a place (record.h) leads to the sample. */
+void gg_region_live_insert_apart(struct gg_region *region, uint32_t live_index,
+                                 const struct gg_region_sample *sample);
+
+/*
+ * Removes a claimed sample and gives its record back.  entry: of the address index; NULL: it is in
+ * neither the index nor the filter.
+ */
 void gg_region_live_remove(struct gg_region *region, struct gg_region_thread *thread,
                            uint32_t live_index, uint64_t address, uint32_t *entry);
 

@@ -122,6 +122,20 @@ bool gg_region_look_up(const struct gg_region *region, const void *pointer,
 	return ret_hit->live_index != GG_INDEX_NONE;
 }
 
+bool gg_region_look_up_at(const struct gg_region *region, const void *pointer,
+                          const struct gg_region_place *place, struct gg_region_live_hit *ret_hit)
+{
+	/* The place may be of an earlier region; then no sample has its id and address here. */
+	if (place->id == 0 ||
+	    place->live_index >= gg_load_relaxed(&region->tables[GG_TABLE_LIVE].used_count))
+		return false;
+	if (gg_unlikely(gg_filter_has(&region->filter, place->live_index)))
+		return gg_region_look_up(region, pointer, ret_hit);
+	*ret_hit = (struct gg_region_live_hit){ .address = (uint64_t)(uintptr_t)pointer,
+		                                .live_index = place->live_index };
+	return true;
+}
+
 bool gg_region_record_close(struct gg_region *region, struct gg_region_thread *thread,
                             const struct gg_region_live_hit *hit, uint64_t id, uint64_t now_ns,
                             uint32_t free_stack, struct gg_region_sample *ret_sample)
@@ -157,12 +171,20 @@ bool gg_region_record_free(struct gg_region *region, struct gg_region_thread *th
 bool gg_region_find(const struct gg_region *region, const void *pointer,
                     struct gg_region_sample *ret_sample)
 {
+	return gg_region_find_at(region, pointer, NULL, ret_sample);
+}
+
+bool gg_region_find_at(const struct gg_region *region, const void *pointer,
+                       const struct gg_region_place *place, struct gg_region_sample *ret_sample)
+{
 	struct gg_region_live_hit hit;
 	struct gg_region_sample copy;
+	bool is_found = place != NULL ? gg_region_look_up_at(region, pointer, place, &hit)
+	                              : gg_region_look_up(region, pointer, &hit);
 
 	/* The record may belong to another address since the look-up, so compare. */
-	if (!gg_region_look_up(region, pointer, &hit) ||
-	    !gg_region_live_copy(region, hit.live_index, &copy) || copy.address != hit.address)
+	if (!is_found || !gg_region_live_copy(region, hit.live_index, &copy) ||
+	    copy.address != hit.address)
 		return false;
 	*ret_sample = copy;
 	return true;
@@ -207,7 +229,7 @@ static bool pack(const struct gg_region *region, const struct gg_region_thread *
  * the sample is dropped.
  */
 static enum gg_region_counter record(struct gg_region *region, struct gg_region_thread *thread,
-                                     struct gg_region_sample *sample)
+                                     struct gg_region_sample *sample, struct gg_region_place *place)
 {
 	uint32_t total_index = gg_region_site_total_find(region, sample->stack, thread->thread);
 	uint32_t live_index;
@@ -224,7 +246,10 @@ static enum gg_region_counter record(struct gg_region *region, struct gg_region_
 		return GG_COUNT_DROP_ROW_HELD;
 	}
 	sample->id = gg_add_relaxed(&region->next_id, 1);
-	if (!gg_region_live_insert(region, live_index, sample)) {
+	if (place != NULL) {
+		gg_region_live_insert_apart(region, live_index, sample);
+		*place = (struct gg_region_place){ .id = sample->id, .live_index = live_index };
+	} else if (!gg_region_live_insert(region, live_index, sample)) {
 		gg_region_site_total_disown(region, total_index);
 		gg_region_live_give(region, thread, live_index);
 		return GG_COUNT_DROP_LIVE_FULL;
@@ -234,17 +259,42 @@ static enum gg_region_counter record(struct gg_region *region, struct gg_region_
 	return GG_COUNT_SAMPLES;
 }
 
+/* The same for a block whose last free was not recorded at its place. */
+static void close_missed_at(struct gg_region *region, struct gg_region_thread *thread,
+                            uint64_t address, const struct gg_region_place *place, uint64_t now_ns)
+{
+	struct closing closing = { .id = place->id,
+		                   .now_ns = now_ns,
+		                   .counter = GG_COUNT_MISSED_FREES };
+	struct gg_region_sample closed;
+
+	if (gg_region_look_up_at(region, (const void *)(uintptr_t)address, place, &closing.hit))
+		close_sample(region, thread, &closing, &closed);
+}
+
 uint64_t gg_region_record_alloc(struct gg_region *region, struct gg_region_thread *thread,
                                 const struct gg_allocation *sample)
+{
+	return gg_region_record_alloc_at(region, thread, sample, NULL);
+}
+
+uint64_t gg_region_record_alloc_at(struct gg_region *region, struct gg_region_thread *thread,
+                                   const struct gg_allocation *sample,
+                                   struct gg_region_place *place)
 {
 	struct gg_region_sample packed;
 	enum gg_region_counter outcome = GG_COUNT_DROP_SIZE;
 
 	if (!enter(region, thread))
 		return 0;
-	close_missed(region, thread, sample->address, sample->time_ns);
+	if (place == NULL)
+		close_missed(region, thread, sample->address, sample->time_ns);
+	else if (gg_unlikely(place->id != 0))
+		close_missed_at(region, thread, sample->address, place, sample->time_ns);
+	if (place != NULL)
+		place->id = 0;
 	if (pack(region, thread, sample, &packed))
-		outcome = record(region, thread, &packed);
+		outcome = record(region, thread, &packed, place);
 	if (gg_likely(outcome == GG_COUNT_SAMPLES)) /* its site total counts it */
 		put_event(region, GG_EVENT_ALLOC, packed.time_ns, thread->thread, 0, &packed);
 	else

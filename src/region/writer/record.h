@@ -51,6 +51,26 @@ uint64_t gg_region_record_alloc(struct gg_region *region, struct gg_region_threa
                                 const struct gg_allocation *sample);
 
 /*
+ * The record of a block's sample, which the caller keeps with the block: neither the filter nor the
+ * index knows the block, so it costs no look-up.  All-zero: there is none.  The owner of the block
+ * is the only one that uses it.
+ *
+ * Moves     gg_region_record_move() and gg_region_find() do not find such a sample.
+ * Fork      A child that adopts the region enters the sample in the index; the place stays valid.
+ * Missed    A place that is used again, while its last free was not recorded, closes that sample.
+ */
+struct gg_region_place {
+	uint64_t id; /* of the sample; 0: none */
+	uint32_t live_index;
+	uint32_t padding;
+};
+
+/* gg_region_record_alloc() for a block with a place, which is set if the result is not 0. */
+uint64_t gg_region_record_alloc_at(struct gg_region *region, struct gg_region_thread *thread,
+                                   const struct gg_allocation *sample,
+                                   struct gg_region_place *place);
+
+/*
  * Closes the sample of a block: before the real free, after gg_live_maybe() said yes.  id: close
  * only the sample of that id (from gg_region_find()); 0: any sample of the address.  free_stack:
  * the stack that frees, for the event ring; or 0.  True: there was a sample, and it is closed.
@@ -65,7 +85,7 @@ bool gg_region_record_free(struct gg_region *region, struct gg_region_thread *th
 struct gg_region_live_hit {
 	uint64_t address;
 	uint32_t live_index;
-	uint32_t *entry; /* of the address index */
+	uint32_t *entry; /* of the address index; NULL: the sample is not in it */
 };
 
 /*
@@ -74,6 +94,10 @@ struct gg_region_live_hit {
  */
 bool gg_region_look_up(const struct gg_region *region, const void *pointer,
                        struct gg_region_live_hit *ret_hit);
+
+/* The same for a block with a place.  Pass its id to gg_region_record_close(). */
+bool gg_region_look_up_at(const struct gg_region *region, const void *pointer,
+                          const struct gg_region_place *place, struct gg_region_live_hit *ret_hit);
 
 /*
  * Closes a sample like gg_region_record_free(), at the place where gg_region_look_up() found it.
@@ -96,6 +120,10 @@ static inline double gg_region_last_count(const struct gg_region_thread *thread)
  */
 bool gg_region_find(const struct gg_region *region, const void *pointer,
                     struct gg_region_sample *ret_sample);
+
+/* The same for a block with a place; NULL: as gg_region_find(). */
+bool gg_region_find_at(const struct gg_region *region, const void *pointer,
+                       const struct gg_region_place *place, struct gg_region_sample *ret_sample);
 
 /*
  * Gives the sample at `from` the address `to`, because a collector has moved its object.  It first

@@ -20,7 +20,7 @@ static const struct gg_sums *weigh(struct gg_region_thread *thread,
 	    thread->last_draw.sampling_interval != draw.sampling_interval ||
 	    thread->last_draw.scheme != draw.scheme ||
 	    thread->last_draw.sample_point_count != draw.sample_point_count) {
-		thread->last_sums = gg_sums_of(&draw, sample->size_bytes);
+		thread->last_sums = gg_sums_of_cached(&draw, sample->size_bytes, &thread->weights);
 		thread->last_size_bytes = sample->size_bytes;
 		thread->last_draw = draw;
 	}

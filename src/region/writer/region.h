@@ -109,6 +109,7 @@ struct gg_region_thread {
 	struct gg_draw last_draw;
 	uint64_t last_size_bytes;
 	struct gg_sums last_sums;
+	struct gg_weight_cache weights;
 
 	/* With exact counts: stacks by their hash, in front of the index. */
 	struct gg_region_recent_stack recent_stacks[GG_REGION_RECENT_STACKS];

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "base/atomic.h"
+#include "base/compiler.h"
 
 #ifdef GG_REGION_STEP
 void gg_region_step(void);
@@ -25,11 +26,13 @@ void gg_region_step(void);
  * Each store is a release, so that none becomes visible before the ones that precede it (such as an
  * published operation); on x86-64 that costs nothing.
  */
-static inline void gg_put_words(void *to, const void *from, size_t bytes)
+static inline __attribute__((always_inline)) void gg_put_words(void *to, const void *from,
+                                                               size_t bytes)
 {
 	uint64_t *target = to;
 	const uint64_t *source = from;
 
+	GG_UNROLLED
 	for (size_t i = 0; i < bytes / sizeof(*target); i++) {
 		GG_STEP();
 		gg_store_release(&target[i], source[i]);

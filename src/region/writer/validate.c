@@ -43,6 +43,10 @@ static const char *check_live_record(const struct gg_region *region, uint32_t li
 		return "A live sample differs from its mirror in the file.";
 	if (record->id >= region->next_id)
 		return "A live sample has an id that was not given out yet.";
+	if (!gg_filter_has(&region->filter, live_index)) /* a place leads to it (record.h) */
+		return record->stack < used_count(region, GG_TABLE_STACKS)
+		               ? NULL
+		               : "A live sample has a stack that does not exist.";
 	if (!gg_live_maybe(region, (const void *)(uintptr_t)record->address))
 		return "The filter denies the address of a live sample.";
 	/* After a deferred free an address may have two live samples; the index finds one. */

@@ -4,6 +4,8 @@
 
 #include <math.h> /* INFINITY; nothing that libm would have to provide */
 
+#include <string.h>
+
 #include "stats/sampling/elementary.h"
 
 #define LN_100 0x1.26bb1bbb55516p+2
@@ -87,7 +89,41 @@ static void weigh_by_coin(double interval, struct gg_weight *weight)
 	weight->count_variance = weight->count * (weight->count - 1);
 }
 
+/*
+ * The place of x: its power of two, its next three bits, rounded, and its last two.  The sizes of a
+ * class have the same x, but for rounding in the last bits.
+ */
+static struct gg_weight_cache_entry *place_of(struct gg_weight_cache *cache, double x)
+{
+	uint64_t bits;
+
+	memcpy(&bits, &x, sizeof(bits));
+	bits = (bits + (UINT64_C(1) << 48)) >> 49 << 2 | (bits & 3);
+	return &cache->places[bits % GG_WEIGHT_CACHE_PLACES];
+}
+
+static void weigh_by_inclusion_cached(double x, struct gg_weight_cache *cache,
+                                      struct gg_weight *weight)
+{
+	struct gg_weight_cache_entry *entry = place_of(cache, x);
+
+	if (entry->x != x) {
+		weigh_by_inclusion(x, weight);
+		*entry = (struct gg_weight_cache_entry){ x, weight->probability, weight->count,
+			                                 weight->count_variance };
+	}
+	weight->probability = entry->probability;
+	weight->count = entry->count;
+	weight->count_variance = entry->count_variance;
+}
+
 struct gg_weight gg_weight_of(const struct gg_draw *draw, uint64_t size_bytes)
+{
+	return gg_weight_of_cached(draw, size_bytes, NULL);
+}
+
+struct gg_weight gg_weight_of_cached(const struct gg_draw *draw, uint64_t size_bytes,
+                                     struct gg_weight_cache *cache)
 {
 	struct gg_weight weight = { .probability = 1, .count = 1 };
 	uint64_t length_bytes = gg_length_bytes(size_bytes);
@@ -99,6 +135,8 @@ struct gg_weight gg_weight_of(const struct gg_draw *draw, uint64_t size_bytes)
 		; /* it is taken for certain, and stands for itself */
 	else if (draw->scheme == GG_SCHEME_STRIDE)
 		weigh_by_stride(draw, x, length_bytes, &weight);
+	else if (draw->scheme != GG_SCHEME_POISSON_COUNT && cache != NULL)
+		weigh_by_inclusion_cached(x, cache, &weight);
 	else if (draw->scheme != GG_SCHEME_POISSON_COUNT)
 		weigh_by_inclusion(x, &weight);
 	else if (length_bytes < gg_weight_cutoff_bytes(draw->sampling_interval))

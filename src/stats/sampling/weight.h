@@ -22,6 +22,22 @@ struct gg_weight {
 struct gg_weight gg_weight_of(const struct gg_draw *draw, uint64_t size_bytes);
 
 /*
+ * Weights of the last draws whose count depends on the mean number x of sample points alone, by x.
+ * A process has few x: one for each size class, or for each size.  All-zero: it is empty.
+ */
+enum { GG_WEIGHT_CACHE_PLACES = 128 };
+struct gg_weight_cache {
+	struct gg_weight_cache_entry {
+		double x; /* 0: none */
+		double probability, count, count_variance;
+	} places[GG_WEIGHT_CACHE_PLACES];
+};
+
+/* gg_weight_of() by a cache, with the same result to the last bit. */
+struct gg_weight gg_weight_of_cached(const struct gg_draw *draw, uint64_t size_bytes,
+                                     struct gg_weight_cache *cache);
+
+/*
  * The length from which poisson-count takes every allocation: the least length >= R ln 100, at
  * which the probability of covering a sample point is at least 99 %.  Saturates at 2^63.
  */
