@@ -146,6 +146,20 @@ TEST(home_addresses_are_the_same_for_any_seed_and_with_sampling_off)
 	}
 }
 
+/* How many seeds a statistical test runs.  script/proof keeps what is printed after "summary". */
+static uint64_t seed_count(uint64_t usual)
+{
+	static bool has_begun;
+	const char *text = getenv("GG_TEST_SEEDS");
+
+	if (text == NULL)
+		return usual;
+	if (!has_begun)
+		printf("summary\n\n");
+	has_begun = true;
+	return strtoull(text, NULL, 10);
+}
+
 static void churn(size_t bytes, uint64_t count, uint64_t *random)
 {
 	static void *blocks[64];
@@ -168,15 +182,15 @@ static void churn(size_t bytes, uint64_t count, uint64_t *random)
  */
 TEST(samples_of_each_class_follow_the_binomial_law)
 {
-	enum { ROUNDS = 24 };
-	uint64_t random = 5, n = 4000;
+	uint64_t random = 5, n = 4000, seeds = seed_count(20);
+	double worst_mean = 0, least_spread = 2, most_spread = 0;
 
 	for (unsigned class = 0; class < GG_MALLOC_CLASS_COUNT; class ++) {
 		size_t bytes = gg_malloc_class_bytes(class);
 		double chi2 = 0, sum = 0, interval = (double)bytes * 10;
 		double p = -expm1(-(double)bytes / interval), sigma;
 
-		for (uint64_t seed = 1; seed <= ROUNDS; seed++) {
+		for (uint64_t seed = 1; seed <= seeds; seed++) {
 			begin(interval, seed + 1000 * class);
 			churn(bytes - bytes % 5, n, &random);
 			sigma = sqrt((double)n * p * (1 - p));
@@ -184,10 +198,17 @@ TEST(samples_of_each_class_follow_the_binomial_law)
 			chi2 += pow(((double)ledger.sampled_count - (double)n * p) / sigma, 2);
 			CHECK_EQ_U64(ledger.freed_count, ledger.sampled_count);
 		}
-		CHECK_MSG(fabs(sum) < 5 * sqrt(ROUNDS), "class %u: mean %g", class, sum);
-		CHECK_MSG(chi2 < stat_chi_square_limit(ROUNDS, 5), "class %u: chi2 %g", class,
+		CHECK_MSG(fabs(sum) < 5 * sqrt((double)seeds), "class %u: mean %g", class, sum);
+		CHECK_MSG(chi2 < stat_chi_square_limit(seeds, 5), "class %u: chi2 %g", class,
 		          chi2);
+		worst_mean = fmax(worst_mean, fabs(sum) / sqrt((double)seeds));
+		least_spread = fmin(least_spread, chi2 / (double)seeds);
+		most_spread = fmax(most_spread, chi2 / (double)seeds);
 	}
+	printf("binomial law, %d classes, %llu seeds: means off by at most %.2f standard errors; "
+	       "variances %.3f to %.3f of the law's\n",
+	       GG_MALLOC_CLASS_COUNT, (unsigned long long)seeds, worst_mean, least_spread,
+	       most_spread);
 }
 
 /* Gaps between samples are geometric: 16 cells, for long and short lists. */
@@ -272,9 +293,7 @@ static struct truth work(uint64_t seed, uint64_t steps, double interval_bytes)
  */
 TEST(totals_are_unbiased)
 {
-	uint64_t seeds = getenv("GG_TEST_SEEDS") != NULL
-	                         ? strtoull(getenv("GG_TEST_SEEDS"), NULL, 10)
-	                         : 200;
+	uint64_t seeds = seed_count(200);
 	double z_count = 0, z_bytes = 0, z2 = 0, truth_count = 0;
 
 	for (uint64_t seed = 1; seed <= seeds; seed++) {
@@ -298,6 +317,10 @@ TEST(totals_are_unbiased)
 	CHECK_MSG(z2 / (double)seeds < 1.5 && z2 / (double)seeds > 0.7, "spread: %g",
 	          z2 / (double)seeds);
 	CHECK_EQ_PTR(gg_malloc_validate(), NULL);
+	printf("totals, %llu seeds: counts off by %.2f standard errors, bytes by %.2f; squared "
+	       "errors %.3f of the variances\n",
+	       (unsigned long long)seeds, z_count / sqrt((double)seeds),
+	       z_bytes / sqrt((double)seeds), z2 / (double)seeds);
 }
 
 TEST(a_sample_keeps_its_size_and_alignment)
