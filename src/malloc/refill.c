@@ -256,6 +256,7 @@ static void take_back(struct gg_malloc_heap *heap, unsigned class)
 	/* Trials have no memory: the next list gets a draw of its own. */
 	supply->is_due = false;
 	supply->has_gap = false;
+	supply->gap = 0;
 }
 
 /* Takes the blocks back that were handed; an empty slab goes to the arena. */
@@ -337,21 +338,20 @@ static void draw_gap(struct gg_malloc_heap *heap, unsigned class)
 	supply->has_gap = true;
 }
 
-/* Hands a list of `count` blocks, as far as the next sample. */
-static void hand(struct gg_malloc_heap *heap, unsigned class, struct gg_malloc_block *list,
-                 uint32_t count)
+/* The list ends the gap, or there is none yet. */
+static GG_APART void hand_as_far_as_sample(struct gg_malloc_heap *heap, unsigned class,
+                                           struct gg_malloc_block *list, uint32_t count)
 {
 	struct gg_malloc_supply *supply = &heap->supplies[class];
 	struct gg_malloc_block *last = list;
 
-	heap->handed[class] = list;
-	supply->rest = NULL;
-	supply->rest_count = 0;
-	if (heap->plan == NULL)
+	if (heap->plan == NULL) {
+		supply->gap = GG_MALLOC_GAP_ENDLESS;
 		return;
+	}
 	if (!supply->has_gap)
 		draw_gap(heap, class);
-	if (gg_likely(supply->gap >= count)) {
+	if (supply->gap >= count) {
 		supply->gap -= count;
 		return;
 	}
@@ -369,6 +369,25 @@ static void hand(struct gg_malloc_heap *heap, unsigned class, struct gg_malloc_b
 		last = last->next;
 	supply->rest = last->next;
 	last->next = NULL;
+	supply->gap = 0;
+}
+
+/*
+ * Hands a list of `count` blocks, as far as the next sample.  Without sampling the gap is endless,
+ * so that it costs the same.
+ */
+static void hand(struct gg_malloc_heap *heap, unsigned class, struct gg_malloc_block *list,
+                 uint32_t count)
+{
+	struct gg_malloc_supply *supply = &heap->supplies[class];
+
+	heap->handed[class] = list;
+	supply->rest = NULL;
+	supply->rest_count = 0;
+	if (gg_likely(supply->gap >= count))
+		supply->gap -= count;
+	else
+		hand_as_far_as_sample(heap, class, list, count);
 }
 
 void gg_malloc_heap_redraw(struct gg_malloc_heap *heap)
@@ -381,6 +400,7 @@ void gg_malloc_heap_redraw(struct gg_malloc_heap *heap)
 		uint32_t count = supply->rest_count;
 
 		supply->has_gap = false;
+		supply->gap = 0;
 		if (heap->plan == NULL || (*end == NULL && supply->rest == NULL))
 			continue;
 		for (; *end != NULL; end = &(*end)->next)

@@ -71,8 +71,10 @@ static void apply_plan(struct gg_malloc_heap *heap, const struct gg_malloc_plan 
 	struct gg_sampler_options options = { .scheme = GG_SCHEME_POISSON };
 
 	heap->plan = plan;
-	for (unsigned i = 0; i < GG_MALLOC_CLASS_COUNT; i++)
+	for (unsigned i = 0; i < GG_MALLOC_CLASS_COUNT; i++) {
 		heap->supplies[i].has_gap = false;
+		heap->supplies[i].gap = 0;
+	}
 	if (plan == NULL)
 		return;
 	/* A child has another seed than its parent, if that was not chosen by the system. */
