@@ -42,11 +42,11 @@ struct gg_malloc_client {
 	void (*sampled)(void *p, size_t bytes, const struct gg_draw *draw);
 	/* The sample at p is about to be freed. */
 	void (*freed)(void *p);
-	/* The same for samples that have slots, instead of the two above; NULL: those serve. */
+	/* Called for samples that have slots, instead of the two above.  May be NULL. */
 	void (*sampled_in_slot)(void *p, size_t bytes, const struct gg_draw *draw,
 	                        struct gg_malloc_note *note);
 	void (*freed_in_slot)(void *p, struct gg_malloc_note *note);
-	/* A sample that was due has no place among the sampled slots, and is none. */
+	/* No slot was left for a sample that was due, so it is dropped. */
 	void (*dropped)(void);
 	/*
 	 * Called by each thread for every visit_bytes that it was handed, and at its first

@@ -2,9 +2,9 @@
 /*
  * emergency - blocks for signal handlers that interrupt the allocator on their own thread.
  *
- * They come from mappings of 128 MiB, front to back.  When the last block of a mapping is freed, the
- * mapping is used from its front again.  The next mapping is made when those before it are used up:
- * so handlers of which some block is live at any time need two.  They are never sampled.
+ * They come from mappings of 128 MiB, front to back.  When the last block of a mapping is freed,
+ * the mapping is used from its front again.  The next mapping is made when those before it are
+ * used up: so handlers of which some block is live at any time need two.  They are never sampled.
  *
  * Threads  any, also in signal handlers: no locks.
  * Failure  NULL if all GG_MALLOC_EMERGENCY_MAPPINGS are used up.

@@ -4,8 +4,8 @@
  *
  *   struct gg_malloc_lock lock = { .part = GG_MALLOC_PART_ARENA };     it is unlocked
  *
- * pthread_mutex_lock() may be replaced by libraries that allocate.  A signal handler must not take a
- * lock that its thread holds, so gg_malloc_lock_is_mine() comes first.
+ * pthread_mutex_lock() may be replaced by libraries that allocate.  A signal handler must not take
+ * a lock that its thread holds, so gg_malloc_lock_is_mine() comes first.
  *
  * Order    There are two locks: of the table of huge blocks, and of the arena.  Only fork() takes
  *          both; all else takes one of them, and gives it without waiting for anything.  No lock

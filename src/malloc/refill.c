@@ -338,7 +338,7 @@ static void draw_gap(struct gg_malloc_heap *heap, unsigned class)
 	supply->has_gap = true;
 }
 
-/* The list ends the gap, or there is none yet. */
+/* Called if the gap ends in the list, or is not drawn yet. */
 static GG_APART void hand_as_far_as_sample(struct gg_malloc_heap *heap, unsigned class,
                                            struct gg_malloc_block *list, uint32_t count)
 {

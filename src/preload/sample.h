@@ -56,7 +56,7 @@ GG_COLD void gg_sample_resized(void *p, size_t bytes, bool due);
 /* After the real call: records a mapping, which is always a sample (its probability is 1). */
 GG_APART void gg_sample_mapping(void *p, size_t bytes);
 
-/* Records a sample that the library's own allocator has drawn.  place: NULL if it has none. */
+/* Records a sample that the library's own allocator has drawn.  place may be NULL. */
 GG_APART void gg_sample_drawn(void *p, size_t bytes, const struct gg_draw *draw,
                               struct gg_region_place *place);
 
@@ -72,5 +72,5 @@ GG_APART bool gg_sample_find(const void *p, struct gg_region_sample *ret_sample)
  */
 GG_APART void gg_sample_close(void *p, uint64_t id);
 
-/* The same for a block with a place. */
+/* Closes the sample of a block by its place. */
 GG_APART void gg_sample_close_at(void *p, struct gg_region_place *place);

@@ -199,8 +199,7 @@ TEST(samples_of_each_class_follow_the_binomial_law)
 			CHECK_EQ_U64(ledger.freed_count, ledger.sampled_count);
 		}
 		CHECK_MSG(fabs(sum) < 5 * sqrt((double)seeds), "class %u: mean %g", class, sum);
-		CHECK_MSG(chi2 < stat_chi_square_limit(seeds, 5), "class %u: chi2 %g", class,
-		          chi2);
+		CHECK_MSG(chi2 < stat_chi_square_limit(seeds, 5), "class %u: chi2 %g", class, chi2);
 		worst_mean = fmax(worst_mean, fabs(sum) / sqrt((double)seeds));
 		least_spread = fmin(least_spread, chi2 / (double)seeds);
 		most_spread = fmax(most_spread, chi2 / (double)seeds);

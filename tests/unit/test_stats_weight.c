@@ -349,10 +349,10 @@ TEST(wild_draws_have_no_NaN)
 /* Each twice, and in an order in which places are taken by other draws between. */
 TEST(weights_by_the_cache_are_the_same_to_the_last_bit)
 {
-	static const enum gg_scheme schemes[] = { GG_SCHEME_POISSON, GG_SCHEME_OPTIMAL,
-		                                  GG_SCHEME_BERNOULLI, GG_SCHEME_STRIDE,
-		                                  GG_SCHEME_POISSON_COUNT,
-		                                  GG_SCHEME_PER_ALLOCATION };
+	static const enum gg_scheme schemes[] = {
+		GG_SCHEME_POISSON, GG_SCHEME_OPTIMAL,       GG_SCHEME_BERNOULLI,
+		GG_SCHEME_STRIDE,  GG_SCHEME_POISSON_COUNT, GG_SCHEME_PER_ALLOCATION
+	};
 	static struct gg_weight_cache cache;
 	uint64_t differing = 0;
 

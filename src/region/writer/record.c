@@ -259,7 +259,7 @@ static enum gg_region_counter record(struct gg_region *region, struct gg_region_
 	return GG_COUNT_SAMPLES;
 }
 
-/* The same for a block whose last free was not recorded at its place. */
+/* Closes the sample that a place still has, because its free was not recorded. */
 static void close_missed_at(struct gg_region *region, struct gg_region_thread *thread,
                             uint64_t address, const struct gg_region_place *place, uint64_t now_ns)
 {

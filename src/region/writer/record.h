@@ -51,9 +51,9 @@ uint64_t gg_region_record_alloc(struct gg_region *region, struct gg_region_threa
                                 const struct gg_allocation *sample);
 
 /*
- * The record of a block's sample, which the caller keeps with the block: neither the filter nor the
- * index knows the block, so it costs no look-up.  All-zero: there is none.  The owner of the block
- * is the only one that uses it.
+ * The record of a block's sample, which the caller keeps with the block: neither the filter nor
+ * the index knows the block, so it costs no look-up.  An all-zero place has no sample.  Only the
+ * owner of the block uses it.
  *
  * Moves     gg_region_record_move() and gg_region_find() do not find such a sample.
  * Fork      A child that adopts the region enters the sample in the index; the place stays valid.
@@ -95,7 +95,7 @@ struct gg_region_live_hit {
 bool gg_region_look_up(const struct gg_region *region, const void *pointer,
                        struct gg_region_live_hit *ret_hit);
 
-/* The same for a block with a place.  Pass its id to gg_region_record_close(). */
+/* Finds the sample of a block by its place.  Pass its id to gg_region_record_close(). */
 bool gg_region_look_up_at(const struct gg_region *region, const void *pointer,
                           const struct gg_region_place *place, struct gg_region_live_hit *ret_hit);
 
@@ -121,7 +121,7 @@ static inline double gg_region_last_count(const struct gg_region_thread *thread)
 bool gg_region_find(const struct gg_region *region, const void *pointer,
                     struct gg_region_sample *ret_sample);
 
-/* The same for a block with a place; NULL: as gg_region_find(). */
+/* Copies the sample of a block by its place.  If place is NULL, it calls gg_region_find(). */
 bool gg_region_find_at(const struct gg_region *region, const void *pointer,
                        const struct gg_region_place *place, struct gg_region_sample *ret_sample);
 
