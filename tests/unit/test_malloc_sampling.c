@@ -204,8 +204,8 @@ TEST(samples_of_each_class_follow_the_binomial_law)
 		least_spread = fmin(least_spread, chi2 / (double)seeds);
 		most_spread = fmax(most_spread, chi2 / (double)seeds);
 	}
-	printf("binomial law, %d classes, %llu seeds: means off by at most %.2f standard errors; "
-	       "variances %.3f to %.3f of the law's\n",
+	printf("binomial law, %d classes, %llu seeds: means off by at most %.2f standard errors;\n"
+	       "  variances %.3f to %.3f of the law's\n",
 	       GG_MALLOC_CLASS_COUNT, (unsigned long long)seeds, worst_mean, least_spread,
 	       most_spread);
 }
@@ -323,8 +323,8 @@ TEST(totals_are_unbiased)
 	CHECK_MSG(z2 / (double)seeds < 1.5 && z2 / (double)seeds > 0.7, "spread: %g",
 	          z2 / (double)seeds);
 	CHECK_EQ_PTR(gg_malloc_validate(), NULL);
-	printf("totals, %llu seeds: counts off by %.2f standard errors, bytes by %.2f; squared "
-	       "errors %.3f of the variances\n",
+	printf("totals, %llu seeds: counts off by %.2f standard errors, bytes by %.2f;\n"
+	       "  squared errors %.3f of the variances\n",
 	       (unsigned long long)seeds, z_count, z_bytes, z2 / (double)seeds);
 }
 
