@@ -14,6 +14,7 @@
 #include "send/http_connection.h"
 
 enum { HOST_MAX = 256, PORT_MAX = 8, HEAD_MAX = 64 << 10, GET_RECEIVE_BYTES = 65536 };
+enum { ASKED_SECONDS_MAX = 24 * 60 * 60 };
 
 static const char scheme[] = "http://", secure_scheme[] = "https://";
 
@@ -32,6 +33,23 @@ static bool begins_with(const char *text, const char *beginning)
 bool gg_http_is_url(const char *text)
 {
 	return begins_with(text, scheme) || begins_with(text, secure_scheme);
+}
+
+double gg_http_asked_seconds(const char *url)
+{
+	static const char name[] = "seconds=";
+	const char *at = strchr(url, '?');
+
+	for (; at != NULL; at = strchr(at, '&')) {
+		const char *value = ++at + strlen(name);
+		double seconds;
+
+		if (strncmp(at, name, strlen(name)) != 0 || *value < '0' || *value > '9')
+			continue;
+		seconds = strtod(value, NULL);
+		return seconds < ASKED_SECONDS_MAX ? seconds : ASKED_SECONDS_MAX;
+	}
+	return 0;
 }
 
 /* Copies a part of the URL; false: it is empty or too long. */
@@ -169,7 +187,8 @@ int gg_http_get(const char *url, size_t most, double timeout_seconds, struct gg_
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf reply = { 0 };
 	char why[GG_HTTP_WHY_MAX];
-	struct gg_http_connection connection = gg_http_connection_of(timeout_seconds, why);
+	struct gg_http_connection connection = gg_http_connection_of(
+		timeout_seconds + gg_http_asked_seconds(url), why);
 	struct location location;
 	int status = -ECONNREFUSED;
 

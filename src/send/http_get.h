@@ -28,8 +28,15 @@
 bool gg_http_is_url(const char *text);
 
 /*
- * Appends the body of the reply.  -EINVAL: the URL is malformed, or https; -EBADMSG: the server
- * refuses, or does not speak HTTP; -EFBIG; -ECONNREFUSED: no whole reply came in time.
+ * How long the URL asks the server to wait before it answers: /debug/pprof/heap?seconds=30.  At
+ * most a day; 0: it does not.
+ */
+double gg_http_asked_seconds(const char *url);
+
+/*
+ * Appends the body of the reply.  The time limit is as much longer as the URL asks the server to
+ * wait.  -EINVAL: the URL is malformed, or https; -EBADMSG: the server refuses, or does not speak
+ * HTTP; -EFBIG; -ECONNREFUSED: no whole reply came in time.
  */
 GG_MUST_CHECK int gg_http_get(const char *url, size_t most, double timeout_seconds,
                               struct gg_buf *body, struct gg_error *error);

@@ -79,6 +79,42 @@ TEST(an_interval_is_refused_if_the_sizes_show_another_one)
 }
 
 /* A file that another program has scaled: its sizes may be anything. */
+/* Adds a sample of each of the `count` smallest objects. */
+static void allocate_all_sizes(struct gg_v8_samples *samples, uint64_t count, double interval)
+{
+	for (uint64_t bytes = 4; bytes <= 4 * count; bytes += 4)
+		REQUIRE(gg_v8_samples_add(samples, 1, bytes * rounded(1, (double)bytes, interval)));
+}
+
+TEST(each_size_of_an_object_is_among_those_of_its_samples)
+{
+	struct gg_v8_samples samples = { 0 };
+
+	allocate_all_sizes(&samples, 20000, INTERVAL);
+	CHECK_EQ_I64(gg_v8_samples_decode(&samples, INTERVAL), 0);
+	for (uint64_t bytes = 4; bytes <= 80000; bytes += 4) {
+		uint64_t factor = rounded(1, (double)bytes, INTERVAL);
+
+		for (size_t i = 0; i < samples.sizes.count; i++)
+			if (samples.sizes.items[i].size == bytes * factor) {
+				CHECK(samples.sizes.items[i].smallest_bytes <= bytes);
+				CHECK(samples.sizes.items[i].smallest_bytes == bytes ||
+				      !samples.sizes.items[i].is_unique);
+			}
+	}
+	gg_v8_samples_done(&samples);
+}
+
+TEST(sizes_that_would_take_minutes_to_decode_are_not_decoded)
+{
+	struct gg_v8_samples samples = { 0 };
+
+	/* The first 32768 of them take some 32768 divisions each. */
+	allocate_all_sizes(&samples, 40000, 1 << 30);
+	CHECK_EQ_I64(gg_v8_samples_decode(&samples, 1 << 30), -ENODATA);
+	gg_v8_samples_done(&samples);
+}
+
 TEST(sizes_of_other_origin_show_no_interval)
 {
 	int taken = 0;

@@ -13,6 +13,9 @@ enum {
 	SAMPLES_MIN = 8,      /* fewer do not show an interval */
 	NEAR_SHARE = 16,      /* the smallest size is within this part of the interval above it */
 	MOST_SHARE = 4,       /* and most are within this part */
+
+	/* For all sizes together, a second's work.  Only files that are made for it need more. */
+	DIVISIONS_MAX = 1 << 26
 };
 
 /* No interval is larger: at 1 GiB, a sample would be a rare accident. */
@@ -50,25 +53,39 @@ static void try_bytes(struct gg_v8_size *size, uint64_t bytes, double interval_b
 		size->smallest_bytes = bytes;
 }
 
-/* Tries each divisor of the size, of which one is the object's size. */
-static void decode_size(struct gg_v8_size *size, double interval_bytes)
+/*
+ * Tries each divisor of the size, of which one is the object's size.  Returns how many divisions
+ * that took.
+ *
+ *   1. 1/p <= R/Z + 1/2 + Z/12R, and Z < 1.1 R, so the size S = Z round(1/p) is below R + 1.1 Z.
+ *   2. So Z > (S - R) / 1.1, and the factor S/Z is below 1.1 S / (S - R).
+ *   3. If the root of S is not below that limit, no Z is: divisors beyond the limit are left out.
+ */
+static uint64_t decode_size(struct gg_v8_size *size, double interval_bytes)
 {
 	/* Beyond this size the factor is 1: a factor of 2 needs p <= 2/3, and so Z < 1.1 R. */
 	bool has_factor = (double)size->size <= 3 * interval_bytes;
+	double rest = (double)size->size - interval_bytes;
+	uint64_t divisor, limit = UINT64_MAX;
 
 	size->smallest_bytes = 0;
 	size->is_unique = false;
+	if (size->size % OBJECT_ALIGNMENT != 0)
+		return 0;
 	if (!has_factor) {
 		try_bytes(size, size->size, interval_bytes);
-		return;
+		return 1;
 	}
-	for (uint64_t divisor = 1; divisor * divisor <= size->size; divisor++) {
+	if (rest > 1)
+		limit = (uint64_t)(1.25 * (double)size->size / rest) + 1;
+	for (divisor = 1; divisor * divisor <= size->size && divisor <= limit; divisor++) {
 		if (size->size % divisor != 0)
 			continue;
 		try_bytes(size, divisor, interval_bytes);
 		if (divisor != size->size / divisor)
 			try_bytes(size, size->size / divisor, interval_bytes);
 	}
+	return divisor;
 }
 
 static int compare_samples(const void *x, const void *y)
@@ -126,12 +143,14 @@ static double find_interval(const struct gg_v8_samples *samples)
 	return 2 * near_count >= samples->items.count ? (double)interval : 0;
 }
 
-/* False: some size fits no object. */
+/* False: some size fits no object, or finding out takes too long. */
 static bool decode_sizes(struct gg_v8_samples *samples, double interval_bytes)
 {
+	uint64_t divisions = 0;
+
 	for (size_t i = 0; i < samples->sizes.count; i++) {
-		decode_size(&samples->sizes.items[i], interval_bytes);
-		if (samples->sizes.items[i].smallest_bytes == 0)
+		divisions += decode_size(&samples->sizes.items[i], interval_bytes);
+		if (samples->sizes.items[i].smallest_bytes == 0 || divisions > DIVISIONS_MAX)
 			return false;
 	}
 	return true;

@@ -58,7 +58,8 @@ void gg_v8_samples_done(struct gg_v8_samples *samples);
 
 /*
  * Decodes the samples with the sampling interval, or with the one that it finds if that is 0.
- * -ENODATA: a size does not fit the interval, or no interval fits; -ENOMEM.
+ * -ENODATA: a size does not fit the interval, no interval fits, or there are so many sizes of a
+ * large interval that decoding them would take too long; -ENOMEM.
  */
 GG_MUST_CHECK int gg_v8_samples_decode(struct gg_v8_samples *samples, double interval_bytes);
 
