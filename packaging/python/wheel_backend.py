@@ -29,7 +29,7 @@ ENTRY_POINTS = """[console_scripts]
 geiger = geiger._command:main
 
 [pytest11]
-geiger = geiger.pytest_plugin
+geiger.pytest_plugin = geiger.pytest_plugin
 """
 # Files in a zip have a time; a constant one makes equal wheels equal.
 TIME = (2020, 1, 1, 0, 0, 0)

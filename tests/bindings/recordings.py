@@ -508,14 +508,15 @@ def hooks_that_tracemalloc_removes_come_back():
     import tracemalloc
 
     tracemalloc.start()
-    with geiger.record(path("traced"), interval=1):
+    with geiger.record(path("traced"), interval=2048):
         tracemalloc.stop()
         kept = hold_small(100000)
     value = live("traced", "hold_small")
     del kept
-    # A tuple and a text have 56 to 64 and 54 bytes; what is before the next arena is lost.
+    # A tuple and a text have 56 to 64 and 54 bytes; what is before the next arena is lost.  Some
+    # 5400 samples have a standard deviation of 1.4 %.
     assert 9e6 < value < 15e6, value
-    with geiger.record(path("traced"), interval=1):
+    with geiger.record(path("traced"), interval=2048):
         tracemalloc.start()
         kept = hold_small(50000)
         tracemalloc.stop()

@@ -37,6 +37,18 @@ has() {
 	}
 }
 
+# `make install` puts these two files beside the package.
+installed() {
+	local facts=$scratch/site/geiger-0.dist-info options text
+	mkdir -p "$facts" && cp "$here/../../bindings/python/geiger/entry_points.txt" "$facts" &&
+		cp "$PYTHON_ADAPTER/geiger/METADATA" "$facts" || return
+	for options in '' '-p geiger.pytest_plugin'; do
+		# shellcheck disable=SC2086 # options of two words
+		text=$(PYTHONPATH=$scratch/site:$PYTHONPATH "$python" -m pytest -p no:cacheprovider $options --geiger -k test_within test_cases.py)
+		grep 'geiger: memory of tests' <<<"$text" || return
+	done
+}
+
 limited='test_above_its_limit test_of_unittest_above test_that_fails test_that_leaks'
 
 without() {
@@ -115,6 +127,7 @@ within() {
 	failed test_that_fails && has 'tests were not recorded: .*this process has an agent'
 }
 
+check pytest_finds_the_plugin_of_an_installed_package installed
 check 'markers_do_nothing_without_the_option' without
 check 'limits_fail_only_what_is_surely_above' limits
 check 'markers_that_are_wrong_fail_their_tests' wrong
