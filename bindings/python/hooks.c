@@ -458,17 +458,42 @@ static uint32_t is_wanted, is_check_pending;
 
 static int check_hooks(void *nothing);
 
+static bool are_in_front(void);
+static void put_all_in_front(bool can_probe);
+
+/* Returns whether Python's own allocators are in place, and nothing else. */
+static bool has_no_hooks(void)
+{
+	return python->allocator_name != NULL && python->allocator_name() != NULL;
+}
+
 /*
  * Others may take the hooks away: Python itself when it starts with PYTHONMALLOC or -X dev, and a
  * tool such as tracemalloc that restores what it found.  Nobody replaces the hooks of arenas, and
  * small objects need a new arena sooner or later.
+ *
+ * This is the middle of an allocation, so check_hooks() has to wait for a pending call.  In 3.8
+ * there is none to be had: once the interpreter ends, Py_AddPendingCall() raises an exception and
+ * prints it by Python code, which allocates in the middle of this allocation.  That crashes.
  */
-static void *alloc_arena(void *context, size_t bytes)
+static void look_after_hooks(void)
 {
-	if (gg_load_relaxed(&is_wanted) != 0 && python->add_pending_call != NULL &&
-	    python->is_initialized() && gg_exchange_acq_rel(&is_check_pending, 1) == 0 &&
+	if (gg_load_relaxed(&is_wanted) == 0 || !python->is_initialized() ||
+	    (python->is_finalizing != NULL && python->is_finalizing()) || are_in_front())
+		return;
+	if (python->layout->version == 0x0308) {
+		if (has_no_hooks())
+			put_all_in_front(false);
+		return;
+	}
+	if (python->add_pending_call != NULL && gg_exchange_acq_rel(&is_check_pending, 1) == 0 &&
 	    python->add_pending_call(check_hooks, NULL) < 0)
 		gg_store_relaxed(&is_check_pending, 0);
+}
+
+static void *alloc_arena(void *context, size_t bytes)
+{
+	look_after_hooks();
 	return real_arenas.alloc(context, bytes);
 }
 
@@ -714,8 +739,26 @@ static bool is_called(enum gg_python_domain which, struct domain *domain,
 	return gg_load_relaxed(&was_reached) != 0;
 }
 
-/* Puts hooks in front where they are not called. */
-static void put_all_in_front(void)
+/* Returns whether the hooks are the first functions that Python calls, in all domains. */
+static bool are_in_front(void)
+{
+	struct gg_python_allocator raw_now, mem_now, obj_now;
+
+	python->get_allocator(GG_PYTHON_RAW, &raw_now);
+	python->get_allocator(GG_PYTHON_MEM, &mem_now);
+	python->get_allocator(GG_PYTHON_OBJ, &obj_now);
+	if (exact != NULL)
+		return raw_now.malloc == raw_exact_malloc && mem_now.malloc == mem_exact_malloc &&
+		       obj_now.malloc == obj_exact_malloc;
+	return raw_now.malloc == raw_malloc && mem_now.malloc == mem_malloc &&
+	       obj_now.malloc == obj_malloc;
+}
+
+/*
+ * Puts hooks in front where they are not called.  Without `can_probe`, that is where they are not
+ * the first; the caller knows that nobody else's are.
+ */
+static void put_all_in_front(bool can_probe)
 {
 	static const struct gg_python_allocator hooks[] = {
 		{ NULL, raw_malloc, raw_calloc, raw_realloc, raw_free },
@@ -728,7 +771,6 @@ static void put_all_in_front(void)
 		{ NULL, obj_exact_malloc, obj_exact_calloc, obj_exact_realloc, obj_exact_free },
 	};
 	const struct gg_python_allocator *ours = exact != NULL ? exact_hooks : hooks;
-	bool can_probe = python->is_initialized() != 0;
 	bool has_obj = can_probe && is_called(GG_PYTHON_OBJ, &obj, probe_obj);
 
 	if (!has_obj)
@@ -759,7 +801,7 @@ static int check_hooks(void *nothing)
 	gg_store_relaxed(&is_check_pending, 0);
 	if (gg_load_relaxed(&is_wanted) != 0 &&
 	    (python->is_finalizing == NULL || !python->is_finalizing()))
-		put_all_in_front();
+		put_all_in_front(true);
 	return 0;
 }
 
@@ -798,7 +840,7 @@ const char *gg_python_install(bool native)
 	if (python != NULL) {
 		offer_frames();
 		if (python->is_initialized())
-			put_all_in_front();
+			put_all_in_front(true);
 		return NULL;
 	}
 	python = gg_python_find(&why);
@@ -806,7 +848,7 @@ const char *gg_python_install(bool native)
 		return why != NULL ? why : "there is no Python in this process";
 	pthread_atfork(NULL, NULL, in_child);
 	exact = find_exact_calls();
-	put_all_in_front();
+	put_all_in_front(python->is_initialized() != 0);
 	offer_frames();
 	return NULL;
 }

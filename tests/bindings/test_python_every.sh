@@ -94,6 +94,21 @@ raise SystemExit(7)'
 	done
 }
 
+# at_exit PYTHON - new arenas while the interpreter ends; 3.8 takes no pending calls then.
+at_exit() {
+	local program='import atexit
+def late():
+    import argparse, tokenize
+    print(len([(i, str(i)) for i in range(100000)]))
+atexit.register(late)'
+	local mode text
+	for mode in '' '-X dev' '-X tracemalloc'; do
+		# shellcheck disable=SC2086 # options of several words
+		text=$("$GEIGER" record --quiet -i 64k -o exit.geiger -- "$1" $mode -c "$program" 2>&1; echo "status $?")
+		equals "output with $mode" "$text" $'100000\nstatus 0' || return
+	done
+}
+
 # dev PYTHON - Python replaces the hooks when it starts; they come back with the next arena.
 dev() {
 	local mode bytes
@@ -126,6 +141,7 @@ for candidate in "$python" "${PYENV_ROOT:-$HOME/.pyenv}"/versions/3.*/bin/python
 	check "live_types_in_python_${name}_have_the_sizes_that_python_tells" sizes "$candidate"
 	check "children_of_python_${name}_are_seen_however_they_are_started" everywhere "$candidate"
 	check "python_${name}_runs_as_it_does_alone" same_as_alone "$candidate"
+	check "python_${name}_may_allocate_while_it_ends" at_exit "$candidate"
 	check "hooks_that_python_${name}_replaces_come_back" dev "$candidate"
 	found=1
 done
