@@ -5,6 +5,8 @@
 #include <sched.h>
 #include <stdint.h>
 
+#include "lines.h"
+
 enum {
 	OWNED_BY_GENERATOR = 1,
 	OWNED_BY_LOOP = 3,
@@ -143,7 +145,7 @@ static bool put_frame(const struct gg_python *python, const void *frame, const v
 
 	if (position < 0)
 		return false;
-	line = python->line((void *)code, position);
+	line = gg_python_line(python, code, position);
 	ret_frame->name = pointer_at(code, layout->code_name);
 	ret_frame->file = pointer_at(code, layout->code_file);
 	ret_frame->line = line > 0 ? line : 0;

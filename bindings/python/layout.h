@@ -47,8 +47,9 @@ struct gg_python_layout {
 
 	/* PyCodeObject */
 	uint16_t code_file, code_name;
-	uint16_t code_first_instruction; /* 0: positions are indexes */
-	uint16_t code_first_traceable;   /* how many instructions prepare the call (int) */
+	uint16_t code_lines, code_first_line; /* the table of lines (bytes), and a line (int) */
+	uint16_t code_first_instruction;      /* 0: positions are indexes */
+	uint16_t code_first_traceable;        /* how many instructions prepare the call (int) */
 
 	/* str: where characters begin */
 	uint16_t ascii_bytes, compact_bytes;

@@ -140,6 +140,12 @@ def by_exec():
     exec(compile("make()\n\nmake()", "<made>", "exec"), {"make": make})
 
 
+def by_other_code():
+    """Code that takes the place of other code, with its calls on other lines."""
+    text = "x = 1\n" + "\n" * chosen.randrange(100) + "make()"
+    exec(compile(text, "<other>", "exec"), {"make": make})
+
+
 WAYS = [
     make,
     raised,
@@ -148,6 +154,7 @@ WAYS = [
     by_match,
     by_class,
     by_exec,
+    by_other_code,
     Thing.still,
     Thing,
     lambda: kept.extend(in_generator()),
