@@ -72,11 +72,23 @@ public class A { public static void main(String[] a) throws Exception {
 	for (int t = 0; t < 8; t++) { int n = t; f.add(e.submit(() -> IntStream.range(0, 20000).map(i -> Integer.toString(i * n).length()).sum())); }
 	for (Future<Integer> x : f) System.out.println(x.get()); e.shutdown(); System.err.println("err"); System.exit(6); } }
 END
+cat >"$real_input/a.R" <<'END'
+words <- lapply(seq_len(3000), function(i) paste(rep("x", 100), collapse = as.character(i)))
+pairs <- lapply(seq_len(50000), function(i) list(i))
+text <- sort(vapply(words, nchar, 0))
+cat(length(pairs), sum(text), sum(vapply(pairs, function(p) p[[1]], 0)), "\n")
+model <- lm(dist ~ speed, data = cars)
+print(round(coef(model), 4))
+invisible(gc())
+print(tryCatch(stop("an error"), error = conditionMessage))
+quit(status = 3)
+END
 with node node_with_workers node "$real_input/a.js"
 # The one of PATH, which may be another one than that of test_python.sh.
 with python3 python_with_threads_and_fork python3 "$real_input/a.py"
 with ruby ruby_with_threads_and_fork ruby "$real_input/a.rb"
 with php php_a_script php "$real_input/a.php"
+with Rscript r_a_script Rscript "$real_input/a.R"
 real_least=1
 with java java_says_its_version java -version
 if java -m jdk.compiler/com.sun.tools.javac.Main -version >/dev/null 2>&1; then
