@@ -461,7 +461,7 @@ static int check_hooks(void *nothing);
 static bool are_in_front(void);
 static void put_all_in_front(bool can_probe);
 
-/* Returns whether Python's own allocators are in place, and nothing else. */
+/* Returns whether Python calls its own allocators directly. */
 static bool has_no_hooks(void)
 {
 	return python->allocator_name != NULL && python->allocator_name() != NULL;
@@ -472,9 +472,9 @@ static bool has_no_hooks(void)
  * tool such as tracemalloc that restores what it found.  Nobody replaces the hooks of arenas, and
  * small objects need a new arena sooner or later.
  *
- * This is the middle of an allocation, so check_hooks() has to wait for a pending call.  In 3.8
- * there is none to be had: once the interpreter ends, Py_AddPendingCall() raises an exception and
- * prints it by Python code, which allocates in the middle of this allocation.  That crashes.
+ * This is the middle of an allocation, so check_hooks() has to wait for a pending call.  3.8 gives
+ * none: once the interpreter ends, its Py_AddPendingCall() raises an exception and prints it by
+ * Python code, which allocates in the middle of this allocation.  That crashes.
  */
 static void look_after_hooks(void)
 {
