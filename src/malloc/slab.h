@@ -61,10 +61,10 @@ struct gg_malloc_slab {
 	uint32_t capacity; /* blocks */
 	uint32_t block_bytes;
 	uint32_t slice_count;
-	uint8_t class;   /* of blocks; of a run: gg_size_class() of its request */
-	uint8_t state;   /* enum gg_malloc_slab_state */
-	bool is_zero;    /* a run: all its bytes are 0 */
-	bool is_sampled; /* a run in use: the client knows it */
+	uint8_t class;     /* of blocks; of a run: gg_size_class() of its request */
+	uint8_t state;     /* enum gg_malloc_slab_state */
+	bool is_zero;      /* a run: all its bytes are 0 */
+	bool is_sampled;   /* a run in use: the client knows it */
 	uint32_t freed_ms; /* a free run: when its larger part was freed */
 	struct gg_malloc_slab *next, *previous; /* in a queue of a heap, or a bin of the arena */
 

@@ -48,17 +48,17 @@ struct gg_malloc_supply {
 	struct gg_malloc_slab *first, *last; /* queue */
 	struct gg_malloc_block *rest;
 	uint32_t rest_count;
-	uint32_t empty_count;  /* empty slabs in the queue; at most 1 */
-	uint32_t empty_looks;  /* of gg_malloc_heap_retire() since there is an empty slab */
-	bool is_due;           /* the first block of `rest` is the home of a sample */
-	bool has_gap;          /* `gap` was drawn */
+	uint32_t empty_count; /* empty slabs in the queue; at most 1 */
+	uint32_t empty_looks; /* of gg_malloc_heap_retire() since there is an empty slab */
+	bool is_due;          /* the first block of `rest` is the home of a sample */
+	bool has_gap;         /* `gap` was drawn */
 	/*
 	 * Trials that fail before the next success, after those handed.  If it was not drawn, it is
 	 * 0, or for a heap without a plan GG_MALLOC_GAP_ENDLESS less those handed.
 	 */
 	uint64_t gap;
-	double due_interval;   /* of the draw that made the cut */
-	uint64_t handed_count; /* blocks handed so far, `rest` included */
+	double due_interval;          /* of the draw that made the cut */
+	uint64_t handed_count;        /* blocks handed so far, `rest` included */
 	uint64_t retire_handed_count; /* that number at the last gg_malloc_heap_retire() */
 };
 

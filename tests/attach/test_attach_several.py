@@ -220,7 +220,6 @@ def requests():
             ("a_name_and_a_pid_are_too_much", ["--all", "x", "1"], "give a pid, --all NAME or --cgroup PATH"),
             ("a_name_and_a_group_are_too_much", ["--all", "x", "--cgroup", "y"], "give a pid, --all NAME"),
             ("several_have_no_recording", ["--all", "x", "-o", "f"], "a recording follows one process"),
-            ("only_jvm_is_not_there_yet", ["--only", "jvm", "1"], "cannot attach to the heap of a JVM alone yet"),
             ("only_dotnet_needs_a_profile", ["--only", "dotnet", "1"], "memory can only be recorded"),
             ("only_python_is_not_there_yet", ["--only", "python", "1"], "cannot attach to the heap of Python alone yet"),
             ("only_another_is_a_wrong_request", ["--only", "ruby", "1"], "native|jvm|dotnet|python")):
