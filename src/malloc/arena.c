@@ -355,6 +355,14 @@ static size_t purge(const struct gg_malloc_slab *kept)
 	return before - dirty.slice_count;
 }
 
+/* The clock comes round each 50 days: what would be further ahead than `most_ms` is in the past. */
+static bool is_early(uint32_t now_ms, uint32_t due_ms, uint32_t most_ms)
+{
+	uint32_t left_ms = due_ms - now_ms;
+
+	return left_ms != 0 && left_ms <= most_ms;
+}
+
 /* Gives those back that were freed by then; the lock is held. */
 static void purge_aged(uint32_t now_ms, uint32_t delay_ms)
 {
@@ -365,8 +373,9 @@ static void purge_aged(uint32_t now_ms, uint32_t delay_ms)
 
 		for (run = dirty.first[bin]; run != NULL && refusals < REFUSALS_MOST; run = next) {
 			next = run->next;
-			/* Signed: some runs are stamped with the next look. */
-			if ((int32_t)(now_ms - run->freed_ms) >= (int32_t)delay_ms)
+			/* Some runs are stamped with the next look. */
+			if (!is_early(now_ms, run->freed_ms + delay_ms,
+			              delay_ms + delay_ms / AGED_LOOKS))
 				refusals += !purge_run(run);
 		}
 	}
@@ -566,7 +575,7 @@ void gg_malloc_arena_purge_aged(uint32_t now_ms)
 
 	/* Relaxed: a thread that is late looks at its next visit. */
 	if (gg_load_relaxed(&dirty.slice_count) == 0 ||
-	    (int32_t)(now_ms - gg_load_relaxed(&next_look_ms)) < 0 ||
+	    is_early(now_ms, gg_load_relaxed(&next_look_ms), delay_ms / AGED_LOOKS) ||
 	    gg_malloc_lock_is_mine(&gg_malloc_arena_lock))
 		return;
 	gg_malloc_lock_take(&gg_malloc_arena_lock);
@@ -575,6 +584,17 @@ void gg_malloc_arena_purge_aged(uint32_t now_ms)
 	purge_aged(now_ms, delay_ms);
 	gg_malloc_lock_give(&gg_malloc_arena_lock);
 	errno = saved_errno;
+}
+
+size_t gg_malloc_arena_used_bytes(void)
+{
+	size_t limit = gg_load_relaxed(&gg_malloc_map.limit);
+	size_t free_count = gg_load_relaxed(&dirty.slice_count) +
+	                    gg_load_relaxed(&clean.slice_count);
+
+	if (limit < slots_max + free_count)
+		return 0;
+	return (limit - slots_max - free_count) << GG_MALLOC_SLICE_SHIFT;
 }
 
 void gg_malloc_arena_read_totals(struct gg_malloc_arena_totals *ret_totals)

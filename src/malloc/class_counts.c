@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/atomic.h"
+#include "base/hash.h"
 #include "malloc/arena.h"
 #include "malloc/huge_blocks.h"
 #include "malloc/sampled_slots.h"
@@ -75,10 +76,32 @@ static struct gg_malloc_slab *slab_at(size_t slice)
 	return slab != NULL && gg_malloc_slab_slice(slab) == slice ? slab : NULL;
 }
 
-/* Odd, because slabs of 4 or 16 slices may all begin at even slices, or all at odd ones. */
+/*
+ * Large arenas are counted by one slice of each window of `step` slices, each as likely as the
+ * others, and each such slice adds the share of its slab.
+ */
 static size_t step_of(size_t limit)
 {
-	return ((limit - gg_malloc_arena_first_slice()) / SLICES_MOST + 1) | 1;
+	return (limit - gg_malloc_arena_first_slice()) / SLICES_MOST + 1;
+}
+
+/*
+ * The slab of a heap that the window's slice is of; NULL: none is.  Inside a run, entries may lead
+ * to slabs of former times.
+ */
+static const struct gg_malloc_slab *slab_over(size_t window, size_t step, size_t limit,
+                                              uint32_t *ret_slices)
+{
+	size_t slice = step == 1 ? window : window + gg_hash_integer(window, step) % step;
+	const struct gg_malloc_slab *slab;
+
+	if (slice >= limit)
+		return NULL;
+	slab = gg_load_relaxed(&gg_malloc_map.entries[slice]);
+	if (slab == NULL || gg_malloc_slab_owner(slab) <= GG_MALLOC_OWNER_SLOTS)
+		return NULL;
+	*ret_slices = gg_load_relaxed(&slab->slice_count);
+	return slice - gg_malloc_slab_slice(slab) < *ret_slices ? slab : NULL;
 }
 
 static void count_slabs(struct counts *counts)
@@ -86,14 +109,13 @@ static void count_slabs(struct counts *counts)
 	size_t limit = gg_load_relaxed(&gg_malloc_map.limit), step = step_of(limit);
 
 	for (size_t i = gg_malloc_arena_first_slice(); i < limit; i += step) {
-		struct gg_malloc_slab *slab = slab_at(i);
-		int64_t used;
+		uint32_t slices;
+		const struct gg_malloc_slab *slab = slab_over(i, step, limit, &slices);
+		int64_t used = slab != NULL ? count_used(slab) : 0;
 
-		if (slab == NULL || gg_malloc_slab_owner(slab) <= GG_MALLOC_OWNER_SLOTS)
-			continue;
-		used = count_used(slab);
 		if (used > 0)
-			counts->live[gg_load_relaxed(&slab->class)] += (double)used * (double)step;
+			counts->live[gg_load_relaxed(&slab->class)] += (double)used / slices *
+			                                               (double)step;
 	}
 }
 
@@ -133,29 +155,22 @@ void gg_malloc_count_blocks(struct gg_malloc_block_counts ret_classes[static GG_
 void gg_malloc_count_bytes(uint64_t *ret_allocated_bytes, uint64_t *ret_active_bytes)
 {
 	size_t limit = gg_load_relaxed(&gg_malloc_map.limit), step;
-	uint64_t allocated = gg_malloc_huge_total_bytes(), active = allocated;
+	uint64_t active = gg_malloc_huge_total_bytes() + gg_malloc_arena_used_bytes();
+	double unused = 0; /* bytes of slabs in which no block is */
 
 	step = limit != 0 ? step_of(limit) : 1;
 	for (size_t i = gg_malloc_arena_first_slice(); i < limit; i += step) {
-		const struct gg_malloc_slab *slab = slab_at(i);
-		uintptr_t owner = slab != NULL ? gg_malloc_slab_owner(slab) : 0;
-		uint64_t slices = slab != NULL ? gg_load_relaxed(&slab->slice_count) : 0;
-		int64_t used;
+		uint32_t slices;
+		const struct gg_malloc_slab *slab = slab_over(i, step, limit, &slices);
+		int64_t used = slab != NULL ? count_used(slab) : -1;
 
-		if (owner <= GG_MALLOC_OWNER_FREE || owner == GG_MALLOC_OWNER_SLOTS ||
-		    slices > limit)
-			continue;
-		active += (slices << GG_MALLOC_SLICE_SHIFT) * step;
-		if (owner == GG_MALLOC_OWNER_RUN) {
-			allocated += (slices << GG_MALLOC_SLICE_SHIFT) * step;
-			continue;
-		}
-		used = count_used(slab);
-		if (used > 0)
-			allocated += (uint64_t)used * gg_load_relaxed(&slab->block_bytes) * step;
+		if (used >= 0)
+			unused += (GG_MALLOC_SLICE_BYTES -
+			           (double)used * gg_load_relaxed(&slab->block_bytes) / slices) *
+			          (double)step;
 	}
-	*ret_allocated_bytes = allocated;
 	*ret_active_bytes = active;
+	*ret_allocated_bytes = unused < (double)active ? active - (uint64_t)unused : 0;
 }
 
 void gg_malloc_count_slab(const void *p, size_t *ret_free_count, size_t *ret_count,

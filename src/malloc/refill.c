@@ -442,15 +442,44 @@ static bool hand_next(struct gg_malloc_heap *heap, unsigned class)
 	return true;
 }
 
+/* The sample that is due now and its interval; NULL: a signal handler had it meanwhile. */
+static GG_APART struct gg_malloc_block *take_due(struct gg_malloc_heap *heap, unsigned class,
+                                                 double *ret_interval)
+{
+	struct gg_malloc_supply *supply = &heap->supplies[class];
+	struct gg_malloc_section outer = gg_malloc_section_begin();
+	struct gg_malloc_block *block = NULL;
+
+	if (supply->is_due && heap->handed[class] == NULL) {
+		*ret_interval = supply->due_interval;
+		block = take_home(supply);
+		/* Here and not at the next call, whose way through the slow path this saves. */
+		if (supply->rest != NULL)
+			hand(heap, class, supply->rest, supply->rest_count);
+	}
+	gg_malloc_section_end(outer);
+	return block;
+}
+
+/*
+ * A due sample is taken before all else: a new plan and gg_malloc_heap_retire() draw again, and
+ * that the call came here is due to the draw.  Thrown away here, it would be missing.
+ */
 void *gg_malloc_refill(struct gg_malloc_heap *heap, unsigned class, size_t bytes)
 {
 	struct gg_malloc_supply *supply = &heap->supplies[class];
 	struct gg_malloc_block *block = NULL;
 	struct gg_malloc_section outer;
-	double due_interval;
+	double due_interval = 0;
 	bool is_sample, is_handed = true;
 
+	if (gg_unlikely(supply->is_due))
+		block = take_due(heap, class, &due_interval);
 	gg_malloc_heap_prepare(heap);
+	if (block != NULL)
+		return heap->plan != NULL
+		               ? gg_malloc_slots_sample(block, class, bytes, due_interval)
+		               : block;
 	outer = gg_malloc_section_begin();
 	/* A signal handler may have got a list just now. */
 	if (!supply->is_due && heap->handed[class] == NULL)

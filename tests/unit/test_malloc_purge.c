@@ -85,6 +85,25 @@ TEST(memory_waits_for_the_whole_delay)
 	CHECK_EQ_U64(dirty_bytes(), 0);
 }
 
+/* The clock has 32 bits: after 25 days, an early time looks like a later one. */
+TEST(a_process_that_slept_for_weeks_gives_memory_back)
+{
+	uint32_t now_ms;
+
+	begin();
+	gg_malloc_arena_set_delay(1000);
+	now_ms = gg_malloc_purge_clock_ms();
+	for (uint32_t days = 20; days <= 45; days += 5) {
+		uint32_t later_ms = now_ms + days * 24 * 3600 * 1000;
+
+		gg_malloc_arena_set_delay(1000); /* the next look is now */
+		geiger_free(memset(geiger_malloc(12 * MIB), 1, 12 * MIB));
+		CHECK(dirty_bytes() >= 12 * MIB);
+		gg_malloc_arena_purge_aged(later_ms);
+		CHECK_MSG(dirty_bytes() == 0, "after %u days: %zu bytes", days, dirty_bytes());
+	}
+}
+
 /* Memory that is freed beside old memory does not make that young. */
 TEST(a_run_is_as_old_as_its_larger_part)
 {

@@ -641,6 +641,48 @@ TEST(a_plan_from_counts_is_as_good_as_if_all_were_known)
  * A count visits one slice in three of a large arena.  Each slab has 54 of these blocks, and all
  * slabs are 4 slices apart, so each count finds a third of them, to within one.
  */
+/* A list must not be drawn again because a sample is due: that sample would be missing. */
+TEST(totals_are_unbiased_while_lists_are_taken_back_and_plans_change)
+{
+	enum { COUNT = 1000000, BYTES = 16, EACH = 1500 };
+	double intervals[] = { 128, 160 };
+	size_t blocks = 0;
+
+	begin(intervals[0], 9);
+	gg_malloc_arena_set_delay(0); /* each look at the clock takes idle lists back */
+	for (size_t i = 0; i < COUNT; i++) {
+		geiger_free(geiger_malloc(BYTES));
+		blocks++;
+		if (i % EACH == 0)
+			gg_malloc_set_interval(intervals[i / EACH % 2], 9);
+	}
+	gg_malloc_arena_set_delay(GG_MALLOC_PURGE_NEVER);
+	CHECK_MSG(fabs(ledger.count - (double)blocks) <= 4 * sqrt(ledger.count_variance),
+	          "%.0f of %zu blocks, %.2f standard errors", ledger.count, blocks,
+	          (ledger.count - (double)blocks) / sqrt(ledger.count_variance));
+}
+
+/* Runs of three slices begin at each third slice of some part of the arena. */
+TEST(bytes_of_a_large_arena_are_counted)
+{
+	enum { RUNS = 24000, BYTES = 48 * 1024 - 64 };
+	static void *runs[RUNS];
+	uint64_t allocated[2], active[2];
+	double wanted = (double)RUNS * 48 * 1024;
+
+	begin(0, 0);
+	gg_malloc_count_bytes(&allocated[0], &active[0]);
+	for (size_t i = 0; i < RUNS; i++)
+		runs[i] = geiger_malloc(BYTES);
+	gg_malloc_count_bytes(&allocated[1], &active[1]);
+	CHECK_MSG(fabs((double)(active[1] - active[0]) - wanted) < wanted / 1000, "%.0f of %.0f",
+	          (double)(active[1] - active[0]), wanted);
+	CHECK_MSG(fabs((double)(allocated[1] - allocated[0]) - wanted) < wanted / 1000,
+	          "%.0f of %.0f", (double)(allocated[1] - allocated[0]), wanted);
+	for (size_t i = 0; i < RUNS; i++)
+		geiger_free(runs[i]);
+}
+
 TEST(a_large_arena_is_counted_by_parts_and_no_class_is_missed)
 {
 	enum { RUNS = 40, BYTES = 1200, BLOCKS = 60000 };
