@@ -202,17 +202,31 @@ static struct gg_malloc_heap *new_heap(void)
 	return heap;
 }
 
+/* The heap may be half changed, so its memory is never used again. */
+static void leave_section(void)
+{
+	if (own_heap != NULL)
+		gg_store_relaxed(&own_heap->state, GG_MALLOC_HEAP_LOST);
+	own_heap = NULL;
+	gg_malloc_part_leave(GG_MALLOC_PART_HEAP);
+}
+
 /* Runs when a thread ends: its destructors may still allocate, in this round and the next ones. */
 static void end_thread(void *user)
 {
 	struct gg_malloc_heap *heap = user;
 
-	gg_assert(heap == gg_malloc_thread_heap);
+	gg_assert(heap == own_heap);
 	if (++heap->end_rounds <= END_ROUNDS && pthread_setspecific(key, heap) == 0)
 		return;
 	has_ended = true;
-	own_heap = NULL;
 	gg_malloc_thread_heap = &gg_malloc_empty_heap;
+	/* A handler left a section, and the thread has not allocated since. */
+	if (gg_unlikely((gg_malloc_inside & GG_MALLOC_PART_HEAP) != 0)) {
+		leave_section();
+		return;
+	}
+	own_heap = NULL;
 	gg_malloc_heap_trim(heap);
 	gg_malloc_heap_abandon(heap);
 }
@@ -371,15 +385,6 @@ static bool section_was_left(void)
 	                  gg_malloc_section_sp;
 
 	return above > 0 && above < STACK_BYTES && !is_on_own_stack();
-}
-
-/* The heap may be half changed, so its memory is never used again. */
-static void leave_section(void)
-{
-	if (own_heap != NULL)
-		gg_store_relaxed(&own_heap->state, GG_MALLOC_HEAP_LOST);
-	own_heap = NULL;
-	gg_malloc_part_leave(GG_MALLOC_PART_HEAP);
 }
 
 struct gg_malloc_heap *gg_malloc_heap_get(void)

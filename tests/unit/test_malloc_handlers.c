@@ -463,6 +463,34 @@ TEST(a_section_that_a_handler_left_by_a_jump_ends_at_the_next_call)
 	geiger_free(p);
 }
 
+static void *end_after_a_jump(void *unused)
+{
+	struct gg_malloc_heap *left;
+	jmp_buf here;
+
+	(void)unused;
+	geiger_free(geiger_malloc(100));
+	left = gg_malloc_thread_heap;
+	if (setjmp(here) == 0) {
+		leaves = &here;
+		for (;;)
+			geiger_malloc(100);
+	}
+	return left;
+}
+
+TEST(a_thread_that_ends_after_such_a_jump_leaves_its_heap_to_nobody)
+{
+	struct gg_malloc_heap *left = NULL;
+	pthread_t thread;
+	void *heap;
+
+	REQUIRE(pthread_create(&thread, NULL, end_after_a_jump, NULL) == 0);
+	pthread_join(thread, &heap);
+	left = heap;
+	CHECK_EQ_U64(left->state, GG_MALLOC_HEAP_LOST);
+}
+
 /* The emergency blocks by themselves. */
 TEST(emergency_blocks_are_used_again_when_all_are_free)
 {
