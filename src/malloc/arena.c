@@ -3,6 +3,7 @@
 #include "malloc/arena.h"
 
 #include <errno.h>
+#include <sys/auxv.h>
 
 #include "base/assert.h"
 #include "base/compiler.h"
@@ -17,7 +18,6 @@ enum {
 	BIN_WORDS = (BIN_COUNT + 63) / 64,
 	SLOT_SLICES = 64,       /* opened for sampled slots at once: 1 MiB */
 	SLOT_SHARE = 16,        /* one slice in so many is for sampled slots */
-	KEPT_SLICES_MAX = 2048, /* 32 MiB: a run of this size may stay beside the allowance */
 	HUGE_PAGE_SLICES = 128, /* 2 MiB */
 	AGED_LOOKS = 4,         /* in each delay of purges, for runs that are old enough */
 	SLABS_OF_PAGE = GG_MALLOC_OS_PAGE_BYTES / sizeof(struct gg_malloc_slab),
@@ -31,6 +31,7 @@ struct bins {
 	size_t slice_count; /* in all runs */
 };
 
+size_t gg_malloc_page_bytes = 65536;
 struct gg_malloc_map gg_malloc_map;
 struct gg_malloc_lock gg_malloc_arena_lock = { .part = GG_MALLOC_PART_ARENA };
 
@@ -41,6 +42,7 @@ static size_t slots_max;               /* the first slice that is not for sample
 static bool is_unavailable;            /* no reservation was possible */
 static struct gg_malloc_slab *waiting; /* given by handlers that interrupted the lock's holder */
 static bool never_empties;             /* the kernel keeps what it is given: no use to try */
+static size_t used_slices;             /* of runs and slabs, for readers without the lock */
 static uint32_t next_look_ms;          /* for runs that are old enough */
 static uint32_t refused_gives;         /* until runs over the allowance are tried again; 0: now */
 
@@ -251,6 +253,7 @@ static GG_COLD bool start(void)
 		is_unavailable = true;
 		return false;
 	}
+	gg_malloc_page_bytes = getauxval(AT_PAGESZ);
 	slots_max = reservation.slice_max / SLOT_SHARE;
 	gg_malloc_purge_limit_bytes = gg_malloc_memory_limit_read(NULL, NULL);
 	return true;
@@ -287,9 +290,9 @@ static GG_COLD bool grow(size_t slice_count)
 /* Gives whole pages between two addresses back; a failure does no harm. */
 static void empty_pages(void *start, void *end)
 {
-	char *first = (char *)(((uintptr_t)start + GG_MALLOC_OS_PAGE_BYTES - 1) &
-	                       ~(uintptr_t)(GG_MALLOC_OS_PAGE_BYTES - 1));
-	char *last = (char *)((uintptr_t)end & ~(uintptr_t)(GG_MALLOC_OS_PAGE_BYTES - 1));
+	uintptr_t mask = ~(uintptr_t)(gg_malloc_page_bytes - 1);
+	char *first = (char *)(((uintptr_t)start + ~mask) & mask); /* NOLINT */
+	char *last = (char *)((uintptr_t)end & mask);              /* NOLINT */
 
 	if (first < last)
 		gg_malloc_empty_memory(first, (size_t)(last - first));
@@ -413,6 +416,14 @@ static size_t slices_in_use(void)
 	return gg_malloc_map.limit - slots_max - dirty.slice_count - clean.slice_count;
 }
 
+/* After each change, before the lock is given: others read the number without it. */
+static void give_lock(void)
+{
+	if (gg_malloc_map.limit != 0)
+		gg_store_relaxed(&used_slices, slices_in_use());
+	gg_malloc_lock_give(&gg_malloc_arena_lock);
+}
+
 struct gg_malloc_slab *gg_malloc_arena_take(size_t slice_count, size_t alignment_bytes)
 {
 	int saved_errno = errno;
@@ -443,7 +454,7 @@ struct gg_malloc_slab *gg_malloc_arena_take(size_t slice_count, size_t alignment
 		is_last_try = true;
 		make_all_dirty();
 	}
-	gg_malloc_lock_give(&gg_malloc_arena_lock);
+	give_lock();
 	errno = saved_errno;
 	return taken;
 }
@@ -469,7 +480,7 @@ struct gg_malloc_slab *gg_malloc_arena_take_for_slots(size_t slice_count)
 			slots_end = end;
 		}
 	}
-	gg_malloc_lock_give(&gg_malloc_arena_lock);
+	give_lock();
 	errno = saved_errno;
 	return slab;
 }
@@ -506,13 +517,13 @@ void gg_malloc_arena_give(struct gg_malloc_slab *slab)
 	give_waiting();
 	run = insert(gg_malloc_slab_slice(slab), slab->slice_count, false, now_ms);
 	/* The rest of the allowance is for slabs. */
-	if (run->slice_count > KEPT_SLICES_MAX || gg_malloc_purge_limit_bytes != SIZE_MAX)
+	if (run->slice_count > gg_malloc_purge_kept_slices())
 		run = NULL;
 	if (dirty.slice_count - (run != NULL ? run->slice_count : 0) >
 	            gg_malloc_purge_allowance(slices_in_use()) &&
 	    (refused_gives == 0 || --refused_gives == 0) && purge(run) == 0)
 		refused_gives = REFUSED_GIVES;
-	gg_malloc_lock_give(&gg_malloc_arena_lock);
+	give_lock();
 	errno = saved_errno;
 }
 
@@ -543,7 +554,7 @@ bool gg_malloc_arena_resize(struct gg_malloc_slab *slab, size_t slice_count)
 			set_ends(slab);
 		}
 	}
-	gg_malloc_lock_give(&gg_malloc_arena_lock);
+	give_lock();
 	return is_done;
 }
 
@@ -557,7 +568,7 @@ bool gg_malloc_arena_purge(void)
 	gg_malloc_lock_take(&gg_malloc_arena_lock);
 	give_waiting();
 	any = purge(NULL) != 0;
-	gg_malloc_lock_give(&gg_malloc_arena_lock);
+	give_lock();
 	errno = saved_errno;
 	return any;
 }
@@ -582,19 +593,13 @@ void gg_malloc_arena_purge_aged(uint32_t now_ms)
 	give_waiting();
 	gg_store_relaxed(&next_look_ms, now_ms + delay_ms / AGED_LOOKS);
 	purge_aged(now_ms, delay_ms);
-	gg_malloc_lock_give(&gg_malloc_arena_lock);
+	give_lock();
 	errno = saved_errno;
 }
 
 size_t gg_malloc_arena_used_bytes(void)
 {
-	size_t limit = gg_load_relaxed(&gg_malloc_map.limit);
-	size_t free_count = gg_load_relaxed(&dirty.slice_count) +
-	                    gg_load_relaxed(&clean.slice_count);
-
-	if (limit < slots_max + free_count)
-		return 0;
-	return (limit - slots_max - free_count) << GG_MALLOC_SLICE_SHIFT;
+	return gg_load_relaxed(&used_slices) << GG_MALLOC_SLICE_SHIFT;
 }
 
 void gg_malloc_arena_read_totals(struct gg_malloc_arena_totals *ret_totals)
@@ -611,7 +616,7 @@ void gg_malloc_arena_read_totals(struct gg_malloc_arena_totals *ret_totals)
 		.dirty_bytes = dirty.slice_count << GG_MALLOC_SLICE_SHIFT,
 		.slot_bytes = slots_end << GG_MALLOC_SLICE_SHIFT,
 	};
-	gg_malloc_lock_give(&gg_malloc_arena_lock);
+	give_lock();
 }
 
 static size_t count_bins(const struct bins *bins)

@@ -60,7 +60,7 @@ void gg_malloc_arena_purge_aged(uint32_t now_ms);
 /* Sets how long free memory waits; GG_MALLOC_PURGE_NEVER: until something else purges it. */
 void gg_malloc_arena_set_delay(uint32_t delay_ms);
 
-/* Bytes of runs and slabs in use.  No lock; without it, up to a run that a thread is taking. */
+/* Bytes of runs and slabs in use, without a lock. */
 size_t gg_malloc_arena_used_bytes(void);
 
 struct gg_malloc_arena_totals {

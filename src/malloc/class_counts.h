@@ -41,7 +41,8 @@ void gg_malloc_count_blocks(struct gg_malloc_block_counts ret_classes[static GG_
 
 /*
  * The bytes of blocks that are in use or were handed to a thread, and those of the slabs, runs and
- * huge blocks that they are in.  No lock; in large arenas an estimate, as above.
+ * huge blocks that they are in.  In large arenas an estimate, as above.  It takes the lock of the
+ * table of huge blocks.
  */
 void gg_malloc_count_bytes(uint64_t *ret_allocated_bytes, uint64_t *ret_active_bytes);
 

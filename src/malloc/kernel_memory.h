@@ -86,12 +86,21 @@ static inline bool gg_malloc_make_writable(void *p, size_t bytes)
 	return gg_malloc_protect(p, bytes, PROT_READ | PROT_WRITE);
 }
 
-/* Gives the memory back to the kernel; the addresses stay, and read as 0. */
+/* The size of the kernel's pages, 64 KiB until it is known. */
+extern size_t gg_malloc_page_bytes __attribute__((visibility("hidden")));
+
+/*
+ * Gives the memory back to the kernel; the addresses stay, and read as 0.  False: the kernel keeps
+ * it, or it is not of whole pages.  The kernel itself would round its end up.
+ */
 static inline bool gg_malloc_empty_memory(void *p, size_t bytes)
 {
 	int saved_errno = errno;
-	long status = syscall(SYS_madvise, p, bytes, MADV_DONTNEED);
+	long status;
 
+	if ((((uintptr_t)p | bytes) & (gg_malloc_page_bytes - 1)) != 0)
+		return false;
+	status = syscall(SYS_madvise, p, bytes, MADV_DONTNEED);
 	errno = saved_errno;
 	return status == 0;
 }

@@ -11,6 +11,7 @@ enum {
 	ALLOWED_SHARE = 8,     /* of the memory in use */
 	LIMIT_SHARE = 32,      /* of a control group's limit */
 	LEAST_SLICES = 16,     /* worth a system call */
+	KEPT_SLICES = 2048,    /* 32 MiB */
 };
 
 uint32_t gg_malloc_purge_delay_ms = GG_MALLOC_PURGE_DELAY_MS;
@@ -41,4 +42,11 @@ size_t gg_malloc_purge_allowance(size_t slices_in_use)
 	room = limit - limit / 8 > slices_in_use ? limit - limit / 8 - slices_in_use : 0;
 	allowed = least(allowed, least(limit / LIMIT_SHARE, room));
 	return allowed > LEAST_SLICES ? allowed : LEAST_SLICES;
+}
+
+size_t gg_malloc_purge_kept_slices(void)
+{
+	size_t limit = gg_malloc_purge_limit_bytes >> GG_MALLOC_SLICE_SHIFT;
+
+	return least(KEPT_SLICES, limit / LIMIT_SHARE);
 }

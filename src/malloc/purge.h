@@ -39,3 +39,6 @@ uint32_t gg_malloc_purge_clock_ms(void);
 
 /* How many free slices may have old contents. */
 size_t gg_malloc_purge_allowance(size_t slices_in_use);
+
+/* The size of the run that may stay beside the allowance. */
+size_t gg_malloc_purge_kept_slices(void);

@@ -103,7 +103,8 @@ bool gg_syscall_has_thread(uint32_t tid)
 /*
  * musl keeps the thread id in the thread's descriptor, at a place that differs between releases.
  * The first call comes before a filter may forbid gettid(), and finds the place.  A mutex as below
- * would enter a list of the thread, which the interrupted code may be changing.
+ * would enter a list of the thread, which the interrupted code may be changing.  The id follows
+ * pointers, so it is where a pointer might be, and never the upper half of one, which may be equal.
  */
 uint32_t gg_syscall_known_tid(void)
 {
@@ -112,7 +113,7 @@ uint32_t gg_syscall_known_tid(void)
 	const char *descriptor = (const char *)pthread_self();
 	uint32_t known = gg_load_relaxed(&place), tid = known == 0 ? gg_syscall_tid() : 0;
 
-	for (uint32_t at = FIRST_PLACE; known == 0 && at < LAST_PLACE; at += sizeof(tid))
+	for (uint32_t at = FIRST_PLACE; known == 0 && at < LAST_PLACE; at += sizeof(void *))
 		if (gg_load_relaxed((const uint32_t *)(const void *)(descriptor + at)) == tid)
 			known = at;
 	gg_store_relaxed(&place, known);

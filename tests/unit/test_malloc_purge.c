@@ -8,6 +8,7 @@
 
 #include "geiger/malloc.h"
 #include "malloc/arena.h"
+#include "malloc/kernel_memory.h"
 #include "malloc/malloc_check.h"
 #include "malloc/memory_limit.h"
 #include "malloc/purge.h"
@@ -102,6 +103,27 @@ TEST(a_process_that_slept_for_weeks_gives_memory_back)
 		gg_malloc_arena_purge_aged(later_ms);
 		CHECK_MSG(dirty_bytes() == 0, "after %u days: %zu bytes", days, dirty_bytes());
 	}
+}
+
+/* The kernel rounds the end of a range up to its pages, over what is behind it. */
+TEST(parts_of_large_pages_are_not_given_back)
+{
+	size_t page_bytes = gg_malloc_page_bytes;
+	char *p = mmap(NULL, 131072, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	begin();
+	REQUIRE(p != MAP_FAILED);
+	CHECK_EQ_U64(page_bytes, (uint64_t)sysconf(_SC_PAGESIZE));
+	p[0] = p[16384] = 1;
+	gg_malloc_page_bytes = 65536;
+	CHECK(!gg_malloc_empty_memory(p, 16384));
+	CHECK(p[0] == 1 && p[16384] == 1);
+	geiger_free(memset(geiger_malloc(MIB + 16384), 1, MIB + 16384));
+	gg_malloc_arena_purge();
+	gg_malloc_page_bytes = page_bytes;
+	CHECK_EQ_PTR(gg_malloc_validate(), NULL);
+	CHECK(gg_malloc_empty_memory(p, page_bytes) && p[0] == 0 && p[16384] == 1);
+	munmap(p, 131072);
 }
 
 /* Memory that is freed beside old memory does not make that young. */

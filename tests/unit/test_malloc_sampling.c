@@ -635,12 +635,6 @@ TEST(a_plan_from_counts_is_as_good_as_if_all_were_known)
 	CHECK(optimal < poisson / 6);
 }
 
-/*
- * The last test, because later counts would be of parts as well.
- *
- * A count visits one slice in three of a large arena.  Each slab has 54 of these blocks, and all
- * slabs are 4 slices apart, so each count finds a third of them, to within one.
- */
 /* A list must not be drawn again because a sample is due: that sample would be missing. */
 TEST(totals_are_unbiased_while_lists_are_taken_back_and_plans_change)
 {

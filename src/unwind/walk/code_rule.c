@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "unwind/walk/module_lookup.h"
 #include "unwind/walk/walk.h"
 
 #ifndef __x86_64__
@@ -56,7 +57,10 @@ struct code_instruction {
 	uint64_t target;
 };
 
-/* Reads code, page after page. */
+/*
+ * Reads code, page after page.  All that it reads is near addresses in modules: what looks like an
+ * address elsewhere may lead to memory that another thread unmaps between test and reading.
+ */
 struct code_bytes {
 	uint64_t begin, end; /* known to be readable */
 };
@@ -456,13 +460,13 @@ static bool follow(struct code_search *s, struct code_path *p, const struct code
 		for (unsigned j = 0; j < s->jump_count; j++)
 			if (s->jumps[j] == i->target)
 				return false;
-		if (s->jump_count == JUMPS_MAX)
+		if (s->jump_count == JUMPS_MAX || !gg_module_lookup_has(i->target))
 			return false;
 		s->jumps[s->jump_count++] = i->target;
 		p->pc = i->target;
 		return true;
 	case CONDITIONAL:
-		if (s->other_count < CODE_PATHS_MAX) {
+		if (s->other_count < CODE_PATHS_MAX && gg_module_lookup_has(i->target)) {
 			s->others[s->other_count] = *p;
 			s->others[s->other_count++].pc = i->target;
 		}
@@ -487,7 +491,8 @@ GG_RAW_STACK static bool is_behind_call(struct gg_walk *w, struct code_bytes *co
 	    !gg_walk_may_read(w, slot + 8))
 		return false;
 	word = gg_stack_word(slot);
-	if (word < CODE_PAGE_BYTES || !may_read(code, word - 7, word))
+	if (word < CODE_PAGE_BYTES || !gg_module_lookup_has(word) ||
+	    !may_read(code, word - 7, word))
 		return false;
 	pc = (const uint8_t *)(uintptr_t)word;
 	if (pc[-5] == 0xe8)
@@ -525,6 +530,8 @@ bool gg_code_rule(struct gg_walk *w, struct gg_unwind_rule *ret_rule)
 {
 	struct code_search s = { .other_count = 1 };
 
+	if (!gg_module_lookup_has(w->pc))
+		return false;
 	s.others[0] = (struct code_path){ .pc = w->pc, .rsp = { OF_SP, 0 }, .rbp = { OF_FP, 0 } };
 	while (s.other_count > 0) {
 		struct code_path p = s.others[--s.other_count];

@@ -5,6 +5,8 @@
  * These are: a miss of the rule cache, a rule that is not packed, a page of a foreign stack that
  * was not checked yet, the end of the stack, and the frame where the stack cache begins.
  */
+#include <stdlib.h>
+
 #include "base/compiler.h"
 #include "unwind/walk/code_rule.h"
 #include "unwind/walk/module_lookup.h"
@@ -226,18 +228,33 @@ static bool advance(struct gg_walk *w, uint64_t pc, uint64_t sp, uint64_t fp, bo
 	return true;
 }
 
+/*
+ * True if the code at pc begins a thread.  The code of musl that calls main(), or a thread's
+ * function, has no CFI.  The first lies right below the arguments of the process; the second is
+ * libc's, and has cleared the frame pointer.
+ */
+static bool begins_thread(const struct gg_walk *w, uint64_t pc)
+{
+#ifdef GG_MUSL
+	struct gg_module_lookup_row libc;
+
+	return gg_module_lookup_arguments - w->sp < START_BYTES ||
+	       (w->fp == 0 && gg_module_lookup_table_find((uintptr_t)exit, &libc) &&
+	        pc - libc.begin < libc.end - libc.begin);
+#else
+	(void)w;
+	(void)pc;
+	return false;
+#endif
+}
+
 /* Ends a walk whose step did not lead to a frame, and tells wrong CFI from missing CFI. */
 static bool end_badly(struct gg_walk *w, uint64_t rule)
 {
 	struct gg_cfi_module module;
 	uint64_t pc = gg_rule_cache_lookup_pc(key_of(w));
 
-	/*
-	 * The code of musl that calls main(), or a thread's function, has no CFI.  The first lies
-	 * right below the arguments of the process; the second has cleared the frame pointer.
-	 */
-	if (rule == GG_ARCH_FALLBACK && !w->is_interrupted &&
-	    (w->fp == 0 || gg_module_lookup_arguments - w->sp < START_BYTES))
+	if (rule == GG_ARCH_FALLBACK && !w->is_interrupted && begins_thread(w, pc))
 		return end(w, GG_UNWIND_COMPLETE);
 	if (rule == GG_ARCH_FALLBACK && (!gg_module_lookup_find(pc, &module) ||
 	                                 gg_cfi_rule_at(&module, pc, NULL).kind == GG_RULE_NONE))
