@@ -442,7 +442,7 @@ static bool hand_next(struct gg_malloc_heap *heap, unsigned class)
 	return true;
 }
 
-/* The sample that is due now and its interval; NULL: a signal handler had it meanwhile. */
+/* The block of the sample that is due now, and its interval; NULL: a signal handler had it. */
 static GG_APART struct gg_malloc_block *take_due(struct gg_malloc_heap *heap, unsigned class,
                                                  double *ret_interval)
 {
@@ -453,17 +453,31 @@ static GG_APART struct gg_malloc_block *take_due(struct gg_malloc_heap *heap, un
 	if (supply->is_due && heap->handed[class] == NULL) {
 		*ret_interval = supply->due_interval;
 		block = take_home(supply);
-		/* Here and not at the next call, whose way through the slow path this saves. */
-		if (supply->rest != NULL)
-			hand(heap, class, supply->rest, supply->rest_count);
 	}
 	gg_malloc_section_end(outer);
 	return block;
 }
 
+/* Returns the sample of a block that take_due() took. */
+static GG_APART void *sample_due(struct gg_malloc_heap *heap, unsigned class, size_t bytes,
+                                 struct gg_malloc_block *block, double due_interval)
+{
+	struct gg_malloc_supply *supply = &heap->supplies[class];
+	struct gg_malloc_section outer = gg_malloc_section_begin();
+
+	/* Here and not at the next call, whose way through the slow path this saves. */
+	if (supply->rest != NULL && !supply->is_due && heap->handed[class] == NULL)
+		hand(heap, class, supply->rest, supply->rest_count);
+	gg_malloc_section_end(outer);
+	/* If sampling was switched off meanwhile, the sample is dropped. */
+	return heap->plan != NULL ? gg_malloc_slots_sample(block, class, bytes, due_interval)
+	                          : block;
+}
+
 /*
- * A due sample is taken before all else: a new plan and gg_malloc_heap_retire() draw again, and
- * that the call came here is due to the draw.  Thrown away here, it would be missing.
+ * A due sample is taken before gg_malloc_heap_prepare(), in which new plans and old age of lists
+ * have them drawn again.  The call came here because the sample is due, so if that were drawn again
+ * it would be missing from totals.
  */
 void *gg_malloc_refill(struct gg_malloc_heap *heap, unsigned class, size_t bytes)
 {
@@ -476,10 +490,8 @@ void *gg_malloc_refill(struct gg_malloc_heap *heap, unsigned class, size_t bytes
 	if (gg_unlikely(supply->is_due))
 		block = take_due(heap, class, &due_interval);
 	gg_malloc_heap_prepare(heap);
-	if (block != NULL)
-		return heap->plan != NULL
-		               ? gg_malloc_slots_sample(block, class, bytes, due_interval)
-		               : block;
+	if (gg_unlikely(block != NULL))
+		return sample_due(heap, class, bytes, block, due_interval);
 	outer = gg_malloc_section_begin();
 	/* A signal handler may have got a list just now. */
 	if (!supply->is_due && heap->handed[class] == NULL)

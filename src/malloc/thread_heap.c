@@ -114,10 +114,9 @@ static GG_COLD void draw_in_child(struct gg_malloc_heap *heap)
 
 	heap->is_forked = false;
 	heap->rng = (struct gg_rng){ { 0 } };
-	if (plan == NULL)
-		return;
 	gg_malloc_heap_apply_plan(heap, plan);
-	gg_malloc_heap_redraw(heap);
+	if (plan != NULL)
+		gg_malloc_heap_redraw(heap);
 }
 
 void gg_malloc_heap_visit(struct gg_malloc_heap *heap)

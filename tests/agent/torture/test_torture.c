@@ -328,6 +328,11 @@ static void draw_settings(struct settings *s)
 
 	for (size_t i = 0; i < count; i++)
 		s->list[i] = choices[i][draw(4)];
+	for (size_t i = 0; i < count; i++)
+		if (strstr(getenv("GEIGER_AGENT"), "libgeiger-malloc") != NULL &&
+		    (strcmp(s->list[i], "GEIGER_SCHEME=stride") == 0 ||
+		     strcmp(s->list[i], "GEIGER_SCHEME=per-allocation") == 0))
+			s->list[i] = "GEIGER_SCHEME=optimal"; /* it has no others, and says so */
 	snprintf(s->texts[0], sizeof(s->texts[0]), "GEIGER_DIR=%s", directory);
 	s->list[count] = s->texts[0];
 	s->list[count + 1] = NULL;
