@@ -4,8 +4,9 @@
     chunk(release, interval, events) - the bytes of a chunk of a VM of that release
     interval: None if the recording does not state it
     by_async: False for a chunk of the JDK's own recorder
-    hostile: "nested", samples begin with 10 ** 16 values without a byte; "overlapping", a pool of
-        constants lies inside another one
+    start_seconds: of the chunk, which takes five seconds; the events are spread over it
+    hostile: "nested", samples begin with 10 ** 15 values without a byte; "branched", with 10 ** 5;
+        "overlapping", a pool of constants lies inside another one
     events: (kind, class, size, [(class, method, line), ...]), the innermost frame first
 """
 import struct
@@ -27,6 +28,7 @@ CLASSES = [
              ("allocationSize", "long", False, False), (other, "long", False, False)])
      for name, other in (("jdk.ObjectAllocationInNewTLAB", "tlabSize"), ("jdk.ObjectAllocationOutsideTLAB", "unused"),
                          ("jdk.ObjectAllocationSample", "weight"), ("profiler.LiveObject", "allocationTime"))]
+DURATION_NS = 5 * 10**9
 IDS = {name: i + 10 for i, (name, _) in enumerate(CLASSES)}
 
 
@@ -55,17 +57,20 @@ def long_number(value):
     return bytes([value & 0x7F | 0x80, value >> 7 & 0x7F | 0x80, value >> 14 & 0x7F | 0x80, value >> 21 & 0x7F])
 
 
-def nested_classes():
+DEPTHS = {"nested": 15, "branched": 5}
+
+
+def nested_classes(depth):
     """A chain of classes: each has ten fields of the next class, and the last one is empty."""
-    levels = [(f"Level{i}", [(f"field{j}", f"Level{i + 1}", False, False) for j in range(10)]) for i in range(15)]
-    return levels + [("Level15", [])]
+    levels = [(f"Level{i}", [(f"field{j}", f"Level{i + 1}", False, False) for j in range(10)]) for i in range(depth)]
+    return levels + [(f"Level{depth}", [])]
 
 
 def described_classes(by_async, hostile):
     classes = [(name, fields) for name, fields in CLASSES if by_async or not name.startswith("profiler.")]
-    if hostile == "nested":
-        classes = nested_classes() + [(name, ([("nested", "Level0", False, False)] if "InNewTLAB" in name else []) + fields)
-                                      for name, fields in classes]
+    if hostile in DEPTHS:
+        classes = nested_classes(DEPTHS[hostile]) + [(name, ([("nested", "Level0", False, False)] if "InNewTLAB" in name else []) + fields)
+                                                  for name, fields in classes]
     return classes
 
 
@@ -93,7 +98,7 @@ def link(back, pools):
     return event(1, number(0) * 2 + number(back & 2**64 - 1) + b"\x01" + number(len(pools)) + b"".join(pools))
 
 
-def chunk(release, interval, events, by_async=True, hostile=None):
+def chunk(release, interval, events, by_async=True, start_seconds=0, hostile=None):
     symbols, classes, methods, stacks = [], [], [], []
 
     def place(known, value):
@@ -107,10 +112,10 @@ def chunk(release, interval, events, by_async=True, hostile=None):
     body = event(IDS["jdk.JVMInformation"], number(1) + text(f"OpenJDK 64-Bit Server VM ({release}.0.1+1) for linux-amd64"))
     if interval is not None:
         body += event(IDS["jdk.ActiveSetting"], number(1) + text("alloc") + text(str(interval)))
-    for kind, name, size, frames in events:
+    for i, (kind, name, size, frames) in enumerate(events):
         stack = place(stacks, tuple((place(methods, (class_of(of), place(symbols, method))), line) for of, method, line in frames))
         buffer = size if kind.endswith("Sample") else max(size, interval or 65536) if kind.startswith("jdk") else 0
-        body += event(IDS[kind], number(5) + number(1) + number(stack) + number(class_of(name)) + number(size) + number(buffer))
+        body += event(IDS[kind], number(1 + i * DURATION_NS // len(events)) + number(1) + number(stack) + number(class_of(name)) + number(size) + number(buffer))
 
     def pool(name, values):
         return number(IDS[name]) + number(len(values)) + b"".join(number(i + 1) + value for i, value in enumerate(values))
@@ -136,5 +141,5 @@ def chunk(release, interval, events, by_async=True, hostile=None):
         place_of_constants += constants.index(second)
     described = metadata(by_async, hostile)
     size = head + len(body) + len(constants) + len(described)
-    return (b"FLR\0" + struct.pack(">HHQQQQQQQI", 2, 0, size, place_of_constants, head + len(body) + len(constants), 10**18, 5 * 10**9, 1, 10**9, 1)
+    return (b"FLR\0" + struct.pack(">HHQQQQQQQI", 2, 0, size, place_of_constants, head + len(body) + len(constants), 10**18 + int(start_seconds * 10**9), DURATION_NS, 1, 10**9, 1)
             + body + constants + described)

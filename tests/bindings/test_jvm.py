@@ -577,30 +577,39 @@ def made_recordings():
     line = report("i.geiger", "--by", "line")["rows"]
     check("frames_have_lines", any(row["function"] == "p.Main.make" and row["line"] == 7 for row in line), line)
     doubled_recordings(frames)
-    for name, wrong in (("nested", b"entangled"), ("overlapping", b"constants")):
+    for name, wrong, chunks in (("nested", b"entangled", 1), ("branched", b"entangled", 40), ("overlapping", b"constants", 1)):
         with open("made.jfr", "wb") as recording:
-            recording.write(jfr_writer.chunk(25, 65536, [("jdk.ObjectAllocationInNewTLAB", "[J", 4096, frames)] * 9, hostile=name))
+            recording.write(jfr_writer.chunk(25, 65536, [("jdk.ObjectAllocationInNewTLAB", "[J", 4096, frames)], hostile=name) * chunks)
         done = run([GEIGER, "import", "-q", "-o", "i.geiger", "made.jfr"])
         check(f"{name}_values_are_refused", done.returncode == 1 and wrong in done.stderr, done)
 
 
 def doubled_recordings(frames):
-    """Kinds of events that describe the same allocations: the best one counts."""
+    """Kinds of events that describe the same allocations: the best one counts, where it is."""
     in_buffer, outside, scaled = (f"jdk.ObjectAllocation{kind}" for kind in ("InNewTLAB", "OutsideTLAB", "Sample"))
     buffers = jfr_writer.chunk(25, 65536, [(in_buffer, "[J", 4096, frames), (outside, "[J", 10**6, frames)] * 10, by_async=False)
     both = jfr_writer.chunk(25, 65536, [(in_buffer, "[J", 4096, frames), (scaled, "[J", 10**5, frames)] * 10, by_async=False)
-    samples = jfr_writer.chunk(25, 65536, [(in_buffer, "[J", 10**7, frames)] * 3)
-    for name, chunks, bytes_, left_out in (("buffers_and_large_objects_add_up", buffers, 10 * (65536 + 10**6), 0),
-                                           ("samples_of_flight_recorder_count_without_its_buffers", both, 10**6, 10),
-                                           ("a_later_chunk_decides_as_well", buffers + both, 10**6, 30),
-                                           ("samples_of_async_profiler_count_alone", both + samples, 3 * 10**7, 20)):
+    large = jfr_writer.chunk(25, 65536, [(outside, "[J", 10**6, frames)] * 20, by_async=False)
+    samples, halfway, between, later = (jfr_writer.chunk(25, 65536, [(in_buffer, "[J", 10**7, frames)] * 3, start_seconds=start)
+                                        for start in (0, 2.5, 4, 10))
+    kept = jfr_writer.chunk(25, 65536, [("profiler.LiveObject", "[J", 4096, frames)] * 3)
+    for name, chunks, bytes_, left_out in (
+            ("buffers_and_large_objects_add_up", buffers, 10 * (65536 + 10**6), []),
+            ("samples_of_flight_recorder_count_without_its_buffers", both, 10**6, [10]),
+            ("chunks_of_other_settings_count_by_their_own_kinds", buffers + both, 10 * (65536 + 10**6) + 10**6, [10]),
+            ("samples_of_async_profiler_count_alone", both + samples, 3 * 10**7, [20]),
+            ("samples_of_async_profiler_come_first", samples + both, 3 * 10**7, [20]),
+            ("at_another_time_both_count", both + later, 10**6 + 3 * 10**7, [10]),
+            ("large_objects_count_until_async_profiler_begins", large + halfway, 10**7 + 3 * 10**7, [10]),
+            ("times_that_overlap_leave_out_once", large + later + between + halfway, 10**7 + 9 * 10**7, [10]),
+            ("each_rank_has_a_note", both + halfway, 5 * 10**5 + 3 * 10**7, [10, 5]),
+            ("live_objects_leave_no_allocation_out", large + kept, 2 * 10**7 + 3 * 4096 / -math.expm1(-1 / 16), [])):
         with open("made.jfr", "wb") as recording:
             recording.write(chunks)
         seen = imported("made.jfr")
         found = {row["function"]: row["self"]["estimate"] for row in seen["rows"]}
         notes = [note for note in seen["notes"] if "No byte counts twice" in note]
-        check(name, abs(found["long[]"] / bytes_ - 1) < 1e-6 and
-              (bool(notes) and notes[0].startswith(f"{left_out} events") if left_out else not notes), found, seen["notes"])
+        check(name, abs(found["long[]"] / bytes_ - 1) < 1e-6 and [int(note.split()[0]) for note in notes] == left_out, found, seen["notes"])
 
 
 def main():

@@ -11,9 +11,13 @@
  *     jdk.ObjectAllocationInNewTLAB    of the new buffer, of which one object is known
  *     jdk.ObjectAllocationOutsideTLAB  exact, but not of all objects
  *
- * A recording may have several of these kinds, which then describe the same allocations: Flight
- * Recorder's settings choose them one by one, and async-profiler may record beside it.  So only the
- * best rank is read: samples, then ObjectAllocationSample, then the JDK's events of buffers.
+ * A recording may have several of these kinds, which then describe the same allocations.  Each event
+ * of a lower rank is left out where a higher one covers its time, and only there:
+ *
+ *   samples of async-profiler       cover the time of their chunk: its chunks lie beside the JDK's
+ *   jdk.ObjectAllocationSample      covers its chunk: the JDK's chunks follow each other, and the
+ *                                   start or stop of a recording begins a new one
+ *   the JDK's events of buffers     cover nothing
  *
  * The VM's sampler is right from JDK 25 on (docs/JVM.md), and the recording says which VM it was.
  * Samples of earlier ones have no error, and neither have the JDK's own, which are not random.
@@ -52,6 +56,11 @@ enum jfr_kind {
 /* Kinds of one rank describe different allocations; those of different ranks the same ones. */
 enum jfr_rank { RANK_NONE, RANK_BUFFERS, RANK_SCALED, RANK_SAMPLES };
 
+/* Of time, in ns since 1970: start <= time <= end. */
+struct jfr_range {
+	uint64_t start_ns, end_ns;
+};
+
 static const struct {
 	const char *name;
 	enum jfr_kind kind;
@@ -76,8 +85,12 @@ struct jfr_import {
 	bool by_async;
 	double interval_bytes;
 	unsigned release;   /* of the VM; 0: not known */
-	enum jfr_rank rank; /* the best one of the recording */
-	uint64_t sampled_count, scaled_count, old_count, doubled_count;
+	enum jfr_rank rank; /* the best one of the chunk */
+	/* When async-profiler sampled: apart from each other, the earliest first. */
+	GG_ARRAY(struct jfr_range) sampled;
+	uint64_t steps; /* of the recording, that are left */
+	uint64_t sampled_count, scaled_count, old_count;
+	uint64_t doubled_count[RANK_SAMPLES + 1]; /* by the rank that covers them */
 };
 
 static int wrong(struct jfr_import *job, const uint8_t *at, const char *what)
@@ -350,6 +363,28 @@ static bool is_fact(enum jfr_kind kind)
 	return kind == JFR_SETTING || kind == JFR_MACHINE;
 }
 
+static enum jfr_rank rank_of(const struct jfr_import *job, enum jfr_kind kind)
+{
+	if (kind == JFR_IN_NEW_TLAB || kind == JFR_OUTSIDE_TLAB)
+		return job->by_async ? RANK_SAMPLES : RANK_BUFFERS;
+	return kind == JFR_SAMPLE ? RANK_SCALED : RANK_NONE;
+}
+
+static void find_rank(struct jfr_import *job)
+{
+	struct gg_jfr_bytes fields;
+	const uint8_t *at = NULL;
+	uint32_t type;
+
+	job->rank = RANK_NONE;
+	while ((type = gg_jfr_chunk_next(&job->chunk, &at, &fields)) != GG_JFR_NO_CLASS) {
+		enum jfr_rank rank = rank_of(job, (enum jfr_kind)job->kinds.items[type]);
+
+		if (rank > job->rank)
+			job->rank = rank;
+	}
+}
+
 /* Without a setting, the smallest "buffer" of async-profiler's events is the interval. */
 static void read_facts(struct jfr_import *job)
 {
@@ -373,42 +408,90 @@ static void read_facts(struct jfr_import *job)
 		job->interval_bytes = least > 0 ? least : DEFAULT_INTERVAL_BYTES;
 }
 
-static enum jfr_rank rank_of(const struct jfr_import *job, enum jfr_kind kind)
+/* --- times that async-profiler covers --- */
+
+static int add_sampled(struct jfr_import *job)
 {
-	if (kind == JFR_IN_NEW_TLAB || kind == JFR_OUTSIDE_TLAB)
-		return job->by_async ? RANK_SAMPLES : RANK_BUFFERS;
-	return kind == JFR_SAMPLE ? RANK_SCALED : RANK_NONE;
+	const struct jfr_range range = {
+		job->chunk.start_ns,
+		job->chunk.start_ns + job->chunk.duration_ns,
+	};
+
+	if (!job->by_async)
+		return 0;
+	find_rank(job);
+	return job->rank < RANK_SAMPLES || gg_array_push(&job->sampled, range)
+	               ? 0
+	               : gg_import_no_memory(job->import);
 }
 
-static int find_rank(struct jfr_import *job)
+static int compare_starts(const void *a, const void *b)
 {
-	struct gg_jfr_bytes fields;
-	const uint8_t *at = NULL;
-	uint32_t type;
+	const struct jfr_range *left = a, *right = b;
 
-	while ((type = gg_jfr_chunk_next(&job->chunk, &at, &fields)) != GG_JFR_NO_CLASS) {
-		enum jfr_rank rank = rank_of(job, (enum jfr_kind)job->kinds.items[type]);
+	return (left->start_ns > right->start_ns) - (left->start_ns < right->start_ns);
+}
 
-		if (rank > job->rank)
-			job->rank = rank;
+static void join_sampled(struct jfr_import *job)
+{
+	struct jfr_range *ranges = job->sampled.items;
+	size_t count = 0;
+
+	if (job->sampled.count > 0)
+		qsort(ranges, job->sampled.count, sizeof(*ranges), compare_starts);
+	for (size_t i = 0; i < job->sampled.count; i++)
+		if (count == 0 || ranges[i].start_ns > ranges[count - 1].end_ns)
+			ranges[count++] = ranges[i];
+		else if (ranges[i].end_ns > ranges[count - 1].end_ns)
+			ranges[count - 1].end_ns = ranges[i].end_ns;
+	job->sampled.count = count;
+}
+
+static bool was_sampled(const struct jfr_import *job, uint64_t time_ns)
+{
+	size_t low = 0, high = job->sampled.count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (job->sampled.items[middle].end_ns < time_ns)
+			low = middle + 1;
+		else
+			high = middle;
 	}
-	return 0;
+	return low < job->sampled.count && job->sampled.items[low].start_ns <= time_ns;
+}
+
+/* The rank that has the same allocations as this event, and is better; RANK_NONE: there is none. */
+static enum jfr_rank covered_by(struct jfr_import *job, enum jfr_rank rank, uint32_t type,
+                                struct gg_jfr_bytes fields)
+{
+	struct gg_jfr_value start = { 0 };
+
+	if (rank < RANK_SAMPLES && job->sampled.count > 0) {
+		gg_jfr_field_of(&job->chunk, type, fields, "startTime", &start);
+		if (was_sampled(job, gg_jfr_time_of(&job->chunk, start.value)))
+			return RANK_SAMPLES;
+	}
+	return rank < job->rank ? job->rank : RANK_NONE;
 }
 
 static int read_event(struct jfr_import *job, uint32_t type, struct gg_jfr_bytes fields)
 {
 	enum jfr_kind kind = (enum jfr_kind)job->kinds.items[type];
-	enum jfr_rank rank = rank_of(job, kind);
+	enum jfr_rank rank = rank_of(job, kind), better;
 
-	if (kind != JFR_LIVE && rank == RANK_NONE) {
+	if (kind == JFR_LIVE)
+		return read_allocation(job, kind, type, fields);
+	if (rank == RANK_NONE) {
 		job->old_count += kind == JFR_OLD_OBJECT;
 		return 0;
 	}
-	if (kind != JFR_LIVE && rank != job->rank) {
-		job->doubled_count++;
-		return 0;
-	}
-	return read_allocation(job, kind, type, fields);
+	better = covered_by(job, rank, type, fields);
+	if (better == RANK_NONE)
+		return read_allocation(job, kind, type, fields);
+	job->doubled_count[better]++;
+	return 0;
 }
 
 static int read_events(struct jfr_import *job)
@@ -432,7 +515,7 @@ static int64_t duration_of(const struct jfr_import *job)
 
 	while ((chunk = gg_jfr_chunk_head(job->bytes + done, job->length - done, &chunk_ns)) > 0) {
 		done += chunk;
-		duration_ns += chunk_ns & ((UINT64_C(1) << 50) - 1);
+		duration_ns += chunk_ns;
 	}
 	return (int64_t)(duration_ns & ((UINT64_C(1) << 62) - 1));
 }
@@ -441,6 +524,9 @@ static int read_chunk(struct jfr_import *job)
 {
 	struct gg_import_result *result = job->import->result;
 
+	if (!gg_jfr_chunk_read_constants(&job->chunk))
+		return job->chunk.wrong != NULL ? 0 : gg_import_no_memory(job->import);
+	find_rank(job);
 	read_facts(job);
 	if (job->chunk.bytes == job->bytes) {
 		result->start_wall_ns = job->chunk.start_ns;
@@ -459,15 +545,14 @@ static int each_chunk(struct jfr_import *job, int (*visit)(struct jfr_import *jo
 	while (status == 0 && done < job->length) {
 		const uint8_t *bytes = job->bytes + done;
 
-		length = gg_jfr_chunk_open(&job->chunk, bytes, job->length - done);
-		if (length == 0)
-			status = job->chunk.wrong != NULL ? wrong(job, bytes, job->chunk.wrong)
-			                                  : gg_import_no_memory(job->import);
-		if (status == 0)
+		length = gg_jfr_chunk_open(&job->chunk, bytes, job->length - done, &job->steps);
+		if (length == 0 && job->chunk.wrong == NULL)
+			status = gg_import_no_memory(job->import);
+		if (length > 0)
 			status = find_kinds(job);
-		if (status == 0)
+		if (length > 0 && status == 0)
 			status = visit(job);
-		if (status == 0 && job->chunk.steps == 0)
+		if (status == 0 && job->steps == 0)
 			status = wrong(job, bytes, "its values are too entangled for its size");
 		else if (status == 0 && job->chunk.wrong != NULL)
 			status = wrong(job, bytes, job->chunk.wrong);
@@ -496,14 +581,15 @@ static int add_notes(struct jfr_import *job)
 			"Flight Recorder's samples are not random: each stands for the bytes that "
 			"its thread allocated since the last one.  So there are no confidence "
 			"intervals, and no numbers of objects.");
-	if (job->doubled_count > 0 && status == 0)
-		status = gg_import_note(
-			job->import,
-			"%llu events were left out, because they describe allocations that the "
-			"recording also has as %s.  No byte counts twice.",
-			(unsigned long long)job->doubled_count,
-			job->rank == RANK_SAMPLES ? "async-profiler's samples"
-						  : "jdk.ObjectAllocationSample");
+	for (int rank = RANK_SAMPLES; rank > RANK_NONE && status == 0; rank--)
+		if (job->doubled_count[rank] > 0)
+			status = gg_import_note(
+				job->import,
+				"%llu events were left out, because they describe allocations that "
+				"the recording also has as %s.  No byte counts twice.",
+				(unsigned long long)job->doubled_count[rank],
+				rank == RANK_SAMPLES ? "async-profiler's samples"
+						     : "jdk.ObjectAllocationSample");
 	if (job->old_count > 0 && status == 0)
 		status = gg_import_note(job->import,
 		                        "%llu events jdk.OldObjectSample were left out: they are "
@@ -518,8 +604,10 @@ static int read_jfr(struct gg_import *import)
 	int status = gg_input_all(import->input, RECORDING_MAX_BYTES, &job.bytes, &job.length,
 	                          import->error);
 
+	job.steps = gg_jfr_budget(job.length);
 	if (status == 0)
-		status = each_chunk(&job, find_rank);
+		status = each_chunk(&job, add_sampled);
+	join_sampled(&job);
 	if (status == 0)
 		status = each_chunk(&job, read_chunk);
 	if (status == 0 && job.text.failed)
@@ -527,6 +615,7 @@ static int read_jfr(struct gg_import *import)
 	if (status == 0)
 		status = add_notes(&job);
 	gg_array_done(&job.kinds);
+	gg_array_done(&job.sampled);
 	gg_buf_done(&job.text);
 	return status;
 }

@@ -23,6 +23,9 @@ enum {
 	TEXT_LATIN1 = 5
 };
 
+/* Damaged heads have any number; sums of a start and a duration must not overflow. */
+static const uint64_t START_MAX_NS = UINT64_C(1) << 62, DURATION_MAX_NS = UINT64_C(1) << 56;
+
 /* --- numbers and texts --- */
 
 static size_t left(const struct gg_jfr_bytes *bytes)
@@ -263,7 +266,7 @@ bool gg_jfr_constant(struct gg_jfr_chunk *chunk, uint32_t type, uint64_t id,
 	if (index == GG_MAP_NONE)
 		return false;
 	constant = &chunk->constants.items[index];
-	*ret_fields = (struct gg_jfr_bytes){ constant->at, chunk->end, &chunk->steps, false };
+	*ret_fields = (struct gg_jfr_bytes){ constant->at, chunk->end, chunk->steps, false };
 	return constant->type == type && constant->id == id;
 }
 
@@ -399,7 +402,7 @@ static bool begin(struct gg_jfr_bytes *bytes, uint64_t *ret_type)
 static bool read_metadata(struct gg_jfr_chunk *chunk, const uint8_t *at)
 {
 	struct metadata metadata = { .chunk = chunk,
-		                     .bytes = { at, chunk->end, &chunk->steps, false } };
+		                     .bytes = { at, chunk->end, chunk->steps, false } };
 	uint64_t type;
 
 	if (!begin(&metadata.bytes, &type) || type != TYPE_METADATA)
@@ -452,12 +455,12 @@ static bool read_pool(struct gg_jfr_chunk *chunk, struct gg_jfr_bytes *bytes)
  * The chain begins at the last link, which says how far back the previous one is.  Each ends before
  * the next one, or links that overlap would have the same constants many times.
  */
-static bool read_constants(struct gg_jfr_chunk *chunk, const uint8_t *at)
+bool gg_jfr_chunk_read_constants(struct gg_jfr_chunk *chunk)
 {
-	const uint8_t *next = chunk->end;
+	const uint8_t *at = chunk->bytes + chunk->constants_at, *next = chunk->end;
 
 	for (;;) {
-		struct gg_jfr_bytes bytes = { at, next, &chunk->steps, false };
+		struct gg_jfr_bytes bytes = { at, next, chunk->steps, false };
 		uint64_t type, count;
 		int64_t back;
 
@@ -482,32 +485,40 @@ static bool read_constants(struct gg_jfr_chunk *chunk, const uint8_t *at)
 	}
 }
 
+static uint64_t at_most(uint64_t number, uint64_t most)
+{
+	return number < most ? number : most;
+}
+
 size_t gg_jfr_chunk_head(const uint8_t *bytes, size_t length, uint64_t *ret_duration_ns)
 {
 	uint64_t size = length >= CHUNK_HEAD_BYTES ? big_endian(bytes + 8, 8) : 0;
 
 	if (size < CHUNK_HEAD_BYTES || size > length)
 		return 0;
-	*ret_duration_ns = big_endian(bytes + 40, 8);
+	*ret_duration_ns = at_most(big_endian(bytes + 40, 8), DURATION_MAX_NS);
 	return size;
 }
 
-size_t gg_jfr_chunk_open(struct gg_jfr_chunk *ret_chunk, const uint8_t *bytes, size_t length)
+size_t gg_jfr_chunk_open(struct gg_jfr_chunk *ret_chunk, const uint8_t *bytes, size_t length,
+                         uint64_t *steps)
 {
-	struct gg_jfr_chunk chunk = { .bytes = bytes };
-	uint64_t size, constants, metadata;
+	struct gg_jfr_chunk chunk = { .bytes = bytes, .steps = steps };
+	uint64_t size, metadata;
 
 	*ret_chunk = chunk;
 	if (length < CHUNK_HEAD_BYTES || memcmp(bytes, "FLR", 4) != 0) {
 		ret_chunk->wrong = "no chunk of a recording begins here";
 		return 0;
 	}
-	size = big_endian(bytes + 8, 8);
-	constants = big_endian(bytes + 16, 8);
+	size = gg_jfr_chunk_head(bytes, length, &ret_chunk->duration_ns);
+	ret_chunk->constants_at = big_endian(bytes + 16, 8);
 	metadata = big_endian(bytes + 24, 8);
-	ret_chunk->start_ns = big_endian(bytes + 32, 8);
-	if (size < CHUNK_HEAD_BYTES || size > length || constants < CHUNK_HEAD_BYTES ||
-	    constants >= size || metadata < CHUNK_HEAD_BYTES || metadata >= size) {
+	ret_chunk->start_ns = at_most(big_endian(bytes + 32, 8), START_MAX_NS);
+	ret_chunk->start_ticks = big_endian(bytes + 48, 8);
+	ret_chunk->ticks_per_ns = (double)big_endian(bytes + 56, 8) / 1e9;
+	if (size == 0 || ret_chunk->constants_at < CHUNK_HEAD_BYTES ||
+	    ret_chunk->constants_at >= size || metadata < CHUNK_HEAD_BYTES || metadata >= size) {
 		ret_chunk->wrong = "the chunk is truncated, or was still being written";
 		return 0;
 	}
@@ -516,11 +527,17 @@ size_t gg_jfr_chunk_open(struct gg_jfr_chunk *ret_chunk, const uint8_t *bytes, s
 		return 0;
 	}
 	ret_chunk->end = bytes + size;
-	ret_chunk->steps = GG_JFR_STEPS_LEAST + size * GG_JFR_STEPS_PER_BYTE;
-	return read_metadata(ret_chunk, bytes + metadata) &&
-	                       read_constants(ret_chunk, bytes + constants)
-	               ? size
-	               : 0;
+	return read_metadata(ret_chunk, bytes + metadata) ? size : 0;
+}
+
+uint64_t gg_jfr_time_of(const struct gg_jfr_chunk *chunk, uint64_t ticks)
+{
+	double ns = chunk->ticks_per_ns > 0 && ticks > chunk->start_ticks
+	                    ? (double)(ticks - chunk->start_ticks) / chunk->ticks_per_ns
+	                    : 0;
+
+	return chunk->start_ns +
+	       (ns < (double)chunk->duration_ns ? (uint64_t)ns : chunk->duration_ns);
 }
 
 void gg_jfr_chunk_done(struct gg_jfr_chunk *chunk)
@@ -538,7 +555,7 @@ uint32_t gg_jfr_chunk_next(struct gg_jfr_chunk *chunk, const uint8_t **at,
 {
 	while (*at != chunk->end) {
 		struct gg_jfr_bytes bytes = { *at != NULL ? *at : chunk->bytes + CHUNK_HEAD_BYTES,
-			                      chunk->end, &chunk->steps, false };
+			                      chunk->end, chunk->steps, false };
 		uint64_t type, found;
 
 		if (bytes.at == bytes.end)

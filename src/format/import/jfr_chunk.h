@@ -17,8 +17,9 @@
  * Hostile files  Each length is checked against the bytes that are left; classes that contain
  *                themselves end at a depth of GG_JFR_DEPTH_MAX; chains only go backwards, and their
  *                links do not overlap.  Values may refer to the same long constant again and
- *                again, or consist of ever more values without a byte.  So a chunk has a budget of
- *                steps, GG_JFR_STEPS_PER_BYTE for each of its bytes, and is damaged beyond it.
+ *                again, or consist of ever more values without a byte.  So a recording has a budget
+ *                of steps, gg_jfr_budget(), and is damaged beyond it.  All its chunks share it, or
+ *                many tiny ones would each have the least budget.
  * Threads        one owner.
  */
 #pragma once
@@ -33,8 +34,8 @@
 
 enum {
 	GG_JFR_DEPTH_MAX = 16,
-	GG_JFR_STEPS_PER_BYTE = 64,   /* recordings that were measured need one half */
-	GG_JFR_STEPS_LEAST = 1 << 20, /* of a chunk, whose metadata alone may need that many */
+	GG_JFR_STEPS_PER_BYTE = 32,   /* recordings of JDKs need one, dense ones that are made 7 */
+	GG_JFR_STEPS_LEAST = 1 << 20, /* of a recording, whose metadata alone may need that many */
 	GG_JFR_NO_CLASS = UINT32_MAX
 };
 
@@ -44,7 +45,7 @@ enum {
  */
 struct gg_jfr_bytes {
 	const uint8_t *at, *end;
-	uint64_t *steps; /* of the chunk */
+	uint64_t *steps; /* of the recording */
 	bool failed;
 };
 
@@ -69,22 +70,34 @@ struct gg_jfr_constant {
 
 struct gg_jfr_chunk {
 	const uint8_t *bytes, *end;
-	const char *wrong;   /* why a call failed */
-	uint64_t start_ns;   /* since 1970 */
-	uint64_t steps;      /* that are left for reading its values */
-	struct gg_buf texts; /* names of the metadata, each with a zero byte */
+	const char *wrong;     /* why a call failed */
+	uint64_t start_ns;     /* since 1970; at most 2^62 */
+	uint64_t duration_ns;  /* at most 2^56 */
+	uint64_t start_ticks;  /* the same time as start_ns, by the clock of events */
+	double ticks_per_ns;   /* 0: not known */
+	uint64_t constants_at; /* offset */
+	uint64_t *steps;       /* of the recording, that are left for reading its values */
+	struct gg_buf texts;   /* names of the metadata, each with a zero byte */
 	GG_ARRAY(struct gg_jfr_class) classes;
 	GG_ARRAY(struct gg_jfr_field) fields;
 	GG_ARRAY(struct gg_jfr_constant) constants;
 	struct gg_map class_by_id, constant_by_key;
 };
 
+/* The steps of a recording of that length. */
+static inline uint64_t gg_jfr_budget(size_t length)
+{
+	return GG_JFR_STEPS_LEAST + (uint64_t)length * GG_JFR_STEPS_PER_BYTE;
+}
+
 /*
- * Reads head, metadata and constants of the chunk that begins there.  Returns its length; 0: it is
- * damaged (`wrong`), or memory ran out (`wrong` is NULL).  The bytes must outlive the chunk, which
- * must stay where it is.
+ * Reads head and metadata of the chunk that begins there.  Returns its length; 0: it is damaged
+ * (`wrong`), or memory ran out (`wrong` is NULL).  The bytes and the steps must outlive the chunk.
  */
-size_t gg_jfr_chunk_open(struct gg_jfr_chunk *ret_chunk, const uint8_t *bytes, size_t length);
+size_t gg_jfr_chunk_open(struct gg_jfr_chunk *ret_chunk, const uint8_t *bytes, size_t length,
+                         uint64_t *steps);
+/* Reads the constants, without which all references lead nowhere.  False: as above. */
+bool gg_jfr_chunk_read_constants(struct gg_jfr_chunk *chunk);
 /* The length of the chunk that begins there, and how long it was recorded; 0: it is damaged. */
 size_t gg_jfr_chunk_head(const uint8_t *bytes, size_t length, uint64_t *ret_duration_ns);
 void gg_jfr_chunk_done(struct gg_jfr_chunk *chunk);
@@ -95,6 +108,9 @@ void gg_jfr_chunk_done(struct gg_jfr_chunk *chunk);
  */
 uint32_t gg_jfr_chunk_next(struct gg_jfr_chunk *chunk, const uint8_t **at,
                            struct gg_jfr_bytes *ret_fields);
+
+/* When an event began, in ns since 1970: within the chunk's own time, whatever the ticks are. */
+uint64_t gg_jfr_time_of(const struct gg_jfr_chunk *chunk, uint64_t ticks);
 
 /* The name of a class, such as "jdk.ObjectAllocationSample". */
 const char *gg_jfr_class_name(const struct gg_jfr_chunk *chunk, uint32_t type);
