@@ -4,14 +4,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/time.h>
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
@@ -23,6 +22,7 @@ enum {
 	SOCKET_WAIT_MS = 20,
 	SOCKET_WAITS_MAX = 500, /* 10 s until the VM has its socket */
 	SOCKET_REPLY_SECONDS = 60,
+	REPLY_MAX_BYTES = 1 << 20,
 	COUNTERS_MAX_BYTES = 1 << 20
 };
 
@@ -150,22 +150,35 @@ int gg_jvm_socket_check(const struct gg_process_facts *facts, struct gg_error *e
 
 /* --- the socket --- */
 
-static int connect_to(const char *path)
+/* Whether that process listens, or another one that only made the file first. */
+static bool listens(int fd, pid_t pid)
+{
+	struct ucred peer = { 0 };
+	socklen_t length = sizeof(peer);
+
+	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0 && peer.pid == pid;
+}
+
+/* Returns a socket that does not block, or -Exxx; -EAGAIN: too many clients wait already. */
+static int connect_to(const char *path, pid_t pid)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
-	const struct timeval limit = { .tv_sec = SOCKET_REPLY_SECONDS };
-	int fd;
+	int fd, status = 0;
 
 	if (strlen(path) >= sizeof(address.sun_path))
-		return -1;
+		return -ENAMETOOLONG;
 	memcpy(address.sun_path, path, strlen(path) + 1);
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (fd >= 0 && (setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)) < 0 ||
-	                connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0)) {
-		close(fd);
-		fd = -1;
-	}
-	return fd;
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return -errno;
+	if (connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0)
+		status = -errno;
+	else if (!listens(fd, pid))
+		status = -EPERM;
+	if (status == 0)
+		return fd;
+	close(fd);
+	return status;
 }
 
 /* Makes the file that asks for the socket; the VM looks whether its user made it. */
@@ -192,62 +205,103 @@ static bool make_trigger(const struct gg_process_facts *facts, char path[64])
 static int open_socket(const struct gg_process_facts *facts, struct gg_error *error)
 {
 	const struct timespec pause = { .tv_nsec = SOCKET_WAIT_MS * 1000000L };
-	char path[64], trigger[64], place[64];
+	char path[64], trigger[64] = "", place[64];
 	int fd;
 
 	snprintf(place, sizeof(place), "process %d", (int)facts->pid);
 	snprintf(path, sizeof(path), "/proc/%d/root/tmp/.java_pid%d", (int)facts->pid,
 	         (int)facts->inner_pid);
-	fd = connect_to(path);
+	fd = connect_to(path, facts->pid);
 	if (fd >= 0)
 		return fd;
-	if (!make_trigger(facts, trigger))
-		return gg_error_set_errno(error, errno, trigger, NULL);
-	if (kill(facts->pid, SIGQUIT) < 0) {
-		int why = errno;
+	if (fd == -EPERM)
+		return gg_error_set(error, fd, path, "Remove that file.",
+		                    "another process has the VM's attach socket");
+	if (fd != -EAGAIN) {
+		if (!make_trigger(facts, trigger))
+			return gg_error_set_errno(error, errno, trigger, NULL);
+		if (kill(facts->pid, SIGQUIT) < 0) {
+			int why = errno;
 
-		unlink(trigger);
-		return gg_error_set_errno(error, why, place, NULL);
+			unlink(trigger);
+			return gg_error_set_errno(error, why, place, NULL);
+		}
 	}
 	for (int i = 0; i < SOCKET_WAITS_MAX && fd < 0 && kill(facts->pid, 0) == 0; i++) {
 		nanosleep(&pause, NULL);
-		fd = connect_to(path);
+		fd = connect_to(path, facts->pid);
 	}
-	unlink(trigger);
-	if (fd < 0 && kill(facts->pid, 0) < 0)
+	if (trigger[0] != '\0')
+		unlink(trigger);
+	if (fd >= 0)
+		return fd;
+	if (kill(facts->pid, 0) < 0)
 		return gg_error_set(error, -ESRCH, place, NULL, "it has ended");
-	return fd >= 0 ? fd
-	               : gg_error_set(error, -ETIMEDOUT, place, NULL,
-	                              "its VM opened no attach socket within 10 s");
+	return gg_error_set(error, -ETIMEDOUT, place, NULL,
+	                    fd == -EAGAIN ? "its VM took no client of its attach socket for 10 s"
+	                                  : "its VM opened no attach socket within 10 s");
 }
 
-static bool write_all(int fd, const char *bytes, size_t length)
+static int64_t now_ms(void)
 {
-	while (length > 0) {
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* Waits for these events.  Returns 0, or -Exxx; -ETIMEDOUT: the time was up. */
+static int await(int fd, short events, int64_t until_ms)
+{
+	struct pollfd entry = { .fd = fd, .events = events };
+	int64_t left_ms;
+	int ready = 0;
+
+	while (ready == 0 && (left_ms = until_ms - now_ms()) > 0) {
+		ready = poll(&entry, 1, (int)left_ms);
+		if (ready < 0 && errno == EINTR)
+			ready = 0;
+	}
+	if (ready > 0)
+		return 0;
+	return ready < 0 ? -errno : -ETIMEDOUT;
+}
+
+static int write_all(int fd, const char *bytes, size_t length, int64_t until_ms)
+{
+	int status = 0;
+
+	while (length > 0 && status == 0) {
 		ssize_t written = send(fd, bytes, length, MSG_NOSIGNAL);
 
-		if (written < 0 && errno == EINTR)
+		if (written < 0 && errno != EINTR && errno != EAGAIN)
+			return -errno;
+		if (written < 0) {
+			status = await(fd, POLLOUT, until_ms);
 			continue;
-		if (written <= 0)
-			return false;
+		}
 		bytes += written;
 		length -= (size_t)written;
 	}
-	return true;
+	return status;
 }
 
-static bool read_reply(int fd, struct gg_buf *reply)
+/* The limit is one of the whole reply: a VM that sends byte after byte must end as well. */
+static int read_reply(int fd, struct gg_buf *reply, int64_t until_ms)
 {
 	char bytes[4096];
-	ssize_t got;
+	ssize_t got = 1;
+	int status = 0;
 
-	while (reply->length < COUNTERS_MAX_BYTES && (got = read(fd, bytes, sizeof(bytes))) != 0) {
-		if (got < 0 && errno != EINTR)
-			return false;
+	while (status == 0 && got != 0 && reply->length < REPLY_MAX_BYTES) {
+		status = await(fd, POLLIN, until_ms);
+		got = status == 0 ? read(fd, bytes, sizeof(bytes)) : 0;
+		if (got < 0 && errno != EINTR && errno != EAGAIN)
+			return -errno;
 		if (got > 0)
 			gg_buf_append(reply, bytes, (size_t)got);
 	}
-	return !reply->failed;
+	return reply->failed ? -ENOMEM : status;
 }
 
 /*
@@ -274,6 +328,7 @@ int gg_jvm_socket_load(const struct gg_process_facts *facts, const char *library
 	GG_CLEANUP(gg_buf_done) struct gg_buf request = { 0 }, reply = { 0 };
 	const char *words[] = { "1", "load", library, "true", options };
 	int fd = open_socket(facts, error), status;
+	int64_t until_ms = now_ms() + SOCKET_REPLY_SECONDS * INT64_C(1000);
 	char place[64];
 
 	if (fd < 0)
@@ -281,12 +336,16 @@ int gg_jvm_socket_load(const struct gg_process_facts *facts, const char *library
 	snprintf(place, sizeof(place), "process %d", (int)facts->pid);
 	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
 		gg_buf_append(&request, words[i], strlen(words[i]) + 1);
-	if (request.failed)
-		status = gg_error_memory(error, place);
-	else if (!write_all(fd, request.data, request.length) || !read_reply(fd, &reply))
-		status = gg_error_set_errno(error, errno, place, NULL);
-	else
+	status = request.failed ? -ENOMEM : write_all(fd, request.data, request.length, until_ms);
+	if (status == 0)
+		status = read_reply(fd, &reply, until_ms);
+	if (status == 0)
 		status = judge_reply(gg_buf_text(&reply), place, error);
+	else if (status == -ETIMEDOUT)
+		status = gg_error_set(error, status, place, NULL,
+		                      "its VM did not answer within %d s", SOCKET_REPLY_SECONDS);
+	else
+		status = gg_error_set_errno(error, -status, place, NULL);
 	close(fd);
 	return status;
 }

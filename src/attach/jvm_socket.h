@@ -13,6 +13,8 @@
  *           by printing all stacks.  So the check first reads the VM's own counters (hsperfdata),
  *           or its command line and environment if that file is missing.  A process that fails
  *           the check gets no signal.
+ * Waits     10 s for the socket and 60 s for the whole reply.  Another process may have made the
+ *           socket's file first, so geiger asks the kernel who listens.
  * Files     The file .attach_pidPID is removed again; the socket is the VM's and stays.
  */
 #pragma once

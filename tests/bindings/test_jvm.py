@@ -11,7 +11,8 @@ The VM's own counts are the truth: bytes by thread, and the class histogram afte
   same       output and exit status of real programs, with and without geiger
   kill       COUNT programs that are killed at any time
   attach     COUNT attaches to a program that works
-  socket     the attach socket, and VMs without it
+  socket     the attach socket, VMs without it, and sockets that hold up their clients (COUNT 2: a
+             minute longer)
   other      another agent has the VM's sampler before, between and after attaches
   jfr        recordings of the JDK's Flight Recorder, and some that are made as async-profiler does
 
@@ -462,7 +463,61 @@ def traced(pid):
     return done
 
 
-def socket(jdk, _count):
+# It looks like a VM, and does not serve its socket: nobody takes clients ("full"), an answer comes
+# byte after byte ("drip"), or another process listens in its place ("other").
+PRETENDER = """
+import mmap, os, signal, socket, sys, time
+library = mmap.mmap(os.open("libjvm.so", os.O_RDONLY), 4096, prot=mmap.PROT_READ)
+signal.signal(signal.SIGQUIT, lambda *_: None)
+path = f"/tmp/.java_pid{os.getpid()}"
+kind, server = sys.argv[1], socket.socket(socket.AF_UNIX)
+if kind != "other" or os.fork() == 0:
+    server.bind(path)
+    server.listen(0)
+    clients = [socket.socket(socket.AF_UNIX)]
+    if kind == "full":
+        clients[0].connect(path)
+    print(path, flush=True)
+    if kind == "drip":
+        client, _ = server.accept()
+        try:
+            while True:
+                client.send(b"0")
+                time.sleep(1)
+        except OSError:
+            pass
+sys.stdin.read()
+"""
+
+
+def pretend(kind):
+    """An attach to a pretender: the two processes, and the file of its socket."""
+    program = subprocess.Popen([sys.executable, "-c", PRETENDER, kind], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    path = program.stdout.readline().decode().strip()
+    attach = subprocess.Popen([GEIGER, "attach", "-q", "--only", "jvm", str(program.pid)], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    return program, attach, path
+
+
+def pretenders(count):
+    """Each attach ends by its own limit, the last one after a minute; they wait side by side."""
+    with open("libjvm.so", "wb") as library:
+        library.write(bytes(4096))
+    kinds = (("other", b"another process"), ("full", b"took no client"), ("drip", b"did not answer"))
+    begun = [(kind, word, pretend(kind)) for kind, word in kinds[:1 + count]]
+    for kind, word, (program, attach, path) in begun:
+        try:
+            _output, errors = attach.communicate(timeout=SECONDS)
+        except subprocess.TimeoutExpired:
+            attach.kill()
+            _output, errors = attach.communicate()
+        check(f"an_attach_to_a_vm_whose_socket_is_{kind}_ends_with_a_clear_line", attach.returncode == 1 and word in errors, attach.returncode, errors)
+        program.communicate(b"", timeout=SECONDS)
+        os.unlink(path)
+
+
+def socket(jdk, count):
+    if jdk.release == find_jdks()[0].release:
+        pretenders(count)
     os.environ["GEIGER_DIR"] = os.path.join(os.getcwd(), "socket")  # which the VM has as well
     os.makedirs("socket", exist_ok=True)
     for option, words in (("-Xmx64m", None), ("-XX:+DisableAttachMechanism", b"DisableAttachMechanism"), ("-Xrs", b"-Xrs")):
