@@ -11,7 +11,7 @@
  *     jdk.ObjectAllocationInNewTLAB    of the new buffer, of which one object is known
  *     jdk.ObjectAllocationOutsideTLAB  exact, but not of all objects
  *
- * A recording may have several of these kinds, which then describe the same allocations.  Each event
+ * A recording may have several of these kinds, which then describe the same allocations.  An event
  * of a lower rank is left out where a higher one covers its time, and only there:
  *
  *   samples of async-profiler       cover the time of their chunk: its chunks lie beside the JDK's
@@ -56,7 +56,7 @@ enum jfr_kind {
 /* Kinds of one rank describe different allocations; those of different ranks the same ones. */
 enum jfr_rank { RANK_NONE, RANK_BUFFERS, RANK_SCALED, RANK_SAMPLES };
 
-/* Of time, in ns since 1970: start <= time <= end. */
+/* A range of time, in ns since 1970: start <= time <= end. */
 struct jfr_range {
 	uint64_t start_ns, end_ns;
 };
@@ -462,7 +462,7 @@ static bool was_sampled(const struct jfr_import *job, uint64_t time_ns)
 	return low < job->sampled.count && job->sampled.items[low].start_ns <= time_ns;
 }
 
-/* The rank that has the same allocations as this event, and is better; RANK_NONE: there is none. */
+/* Returns the better rank that covers this event, or RANK_NONE. */
 static enum jfr_rank covered_by(struct jfr_import *job, enum jfr_rank rank, uint32_t type,
                                 struct gg_jfr_bytes fields)
 {
