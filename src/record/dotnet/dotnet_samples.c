@@ -45,20 +45,51 @@ static int take_thread(const struct gg_profile_thread *thread, void *context)
 	                  thread->id);
 }
 
-/* Returns the process of a pid that had begun last, or NULL. */
-static struct known_process *find_process(struct samples_writing *writing, pid_t pid,
-                                          int64_t time_ns)
+static bool starts_soon(const struct known_process *known, int64_t time_ns)
 {
-	struct known_process *found = NULL;
+	int64_t latest_ns;
+
+	if (__builtin_add_overflow(time_ns, START_SLACK_NS, &latest_ns))
+		latest_ns = INT64_MAX;
+	return known->start_ns > time_ns && known->start_ns <= latest_ns;
+}
+
+/*
+ * Returns the process of a pid whose stream began at that time, or NULL.  A pid has several
+ * processes if it executed another program, or if its number was used again.  The stream is of the
+ * one that ran then; of these the one that started last, because an end may be noticed late.  Only
+ * if none ran is it the next one that starts within START_SLACK_NS.
+ */
+static const struct known_process *find_process(const struct samples_writing *writing, pid_t pid,
+                                                int64_t time_ns)
+{
+	const struct known_process *running = NULL, *next = NULL;
 
 	for (size_t i = 0; i < writing->processes.count; i++) {
-		struct known_process *known = &writing->processes.items[i];
+		const struct known_process *known = &writing->processes.items[i];
 
-		if (known->pid == (uint32_t)pid && known->start_ns <= time_ns + START_SLACK_NS &&
-		    (found == NULL || known->start_ns >= found->start_ns))
-			found = known;
+		if (known->pid != (uint32_t)pid)
+			continue;
+		if (known->start_ns <= time_ns &&
+		    (known->end_ns == GG_TIME_NONE || time_ns < known->end_ns) &&
+		    (running == NULL || known->start_ns >= running->start_ns))
+			running = known;
+		if (starts_soon(known, time_ns) &&
+		    (next == NULL || known->start_ns < next->start_ns))
+			next = known;
 	}
-	return found;
+	return running != NULL ? running : next;
+}
+
+/* Returns the session's time of a time of a stream; neither clock can be trusted. */
+static int64_t session_time(const struct samples_writing *writing, int64_t start_ns,
+                            int64_t time_ns)
+{
+	int64_t sum_ns;
+
+	if (__builtin_add_overflow(start_ns, time_ns, &sum_ns) || sum_ns > writing->writer->now_ns)
+		return writing->writer->now_ns;
+	return sum_ns > 0 ? sum_ns : 0;
 }
 
 /* Adds a process that ran without the agent. */
@@ -66,14 +97,11 @@ static int add_process(struct samples_writing *writing, const struct gg_followed
                        const struct gg_dotnet_facts *facts, int64_t start_ns)
 {
 	struct gg_profile_writer *writer = writing->writer;
-	int64_t end_ns = start_ns + facts->end_ns;
 	bool has_ended = kill(runtime->pid, 0) < 0 && errno == ESRCH;
 	struct gg_profile_process process = {
 		.pid = (uint32_t)runtime->pid,
-		.start_ns = start_ns > 0 ? start_ns : 0,
-		.end_ns = !has_ended                ? GG_TIME_NONE
-		          : end_ns > writer->now_ns ? writer->now_ns
-		                                    : end_ns,
+		.start_ns = session_time(writing, start_ns, 0),
+		.end_ns = has_ended ? session_time(writing, start_ns, facts->end_ns) : GG_TIME_NONE,
 		.command = facts->command[0] != '\0' ? facts->command : NULL,
 		.interval_bytes = GG_DOTNET_INTERVAL_BYTES,
 		.scheme = GG_SCHEME_BERNOULLI,
@@ -238,7 +266,7 @@ static int write_trace(struct samples_writing *writing, const struct gg_followed
 		                       .thread = give_thread,
 		                       .written = take_sample,
 		                       .context = writing };
-	int status = 0;
+	int status;
 
 	if (facts->head.ticks_per_s != (uint64_t)GG_NS_PER_S) {
 		gg_profile_writer_note(writer,
@@ -246,21 +274,19 @@ static int write_trace(struct samples_writing *writing, const struct gg_followed
 		                       "samples are left out.");
 		return writer->status;
 	}
-	if (known != NULL)
-		writing->process = known->id;
-	else
+	if (known == NULL) {
 		status = add_process(writing, runtime, facts, start_ns);
-	known = &writing->processes.items[writing->processes.count - 1];
-	for (size_t i = 0; i < writing->processes.count; i++)
-		if (writing->processes.items[i].id == writing->process)
-			known = &writing->processes.items[i];
+		if (status < 0)
+			return status;
+		known = &writing->processes.items[writing->processes.count - 1];
+	}
+	writing->process = known->id;
 	sink.shift_ns = start_ns;
 	sink.first_ns = known->start_ns;
 	sink.last_ns = known->end_ns != GG_TIME_NONE && known->end_ns < writer->now_ns
 	                       ? known->end_ns
 	                       : writer->now_ns;
-	if (status == 0)
-		status = gg_dotnet_trace_write(trace, &sink);
+	status = gg_dotnet_trace_write(trace, &sink);
 	if (status == 0)
 		status = name_native_frames(writing, trace, &sink);
 	writer->counts.sample_count += facts->sample_count;

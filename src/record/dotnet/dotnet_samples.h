@@ -5,8 +5,9 @@
  *   gg_dotnet_samples_write(&port, &writer);     when all processes of the session have ended
  *
  * Both clocks are CLOCK_MONOTONIC, so samples of managed memory and of malloc share one time axis.
- * A runtime's samples belong to the process of its pid that had begun when the stream did.  If the
- * session has no such process, because it ran without the agent, the runtime gets one.
+ * A runtime's samples belong to the process of its pid that ran when the stream began, and not to a
+ * program that the process executed later.  If the session has no such process, because it ran
+ * without the agent, the runtime gets one.
  *
  * Native stacks pass through compiled methods, which lie in no module.  Their frames get the names
  * that the runtime told.
