@@ -75,8 +75,9 @@ struct gg_dotnet_trace {
 	GG_ARRAY(struct dotnet_allocation) allocations;
 	GG_ARRAY(struct process_lives) lives;
 	struct gg_buf command;
-	uint64_t sum_count; /* ticks that do not tell the size of their object */
-	uint64_t odd_count; /* events that are too short, or impossible */
+	uint64_t sum_count;  /* ticks that do not tell the size of their object */
+	uint64_t odd_count;  /* events that are too short, or impossible */
+	bool is_over_budget; /* there were too many collections to follow the objects */
 };
 
 /* --- reading ---------------------------------------------------------------------------------- */
@@ -269,21 +270,24 @@ static int read_event(const struct gg_nettrace_event *event, const struct gg_net
 }
 
 /* Sets the ends of all samples, if the stream can tell them. */
-static int follow_lives(struct gg_dotnet_trace *trace, bool has_collections)
+static int follow_lives(struct gg_dotnet_trace *trace, size_t stream_bytes, bool has_collections)
 {
+	uint64_t steps = GG_OBJECT_LIVES_STEPS_LEAST +
+	                 (uint64_t)stream_bytes * GG_OBJECT_LIVES_STEPS_PER_BYTE;
 	uint64_t collections = 0, unknown = 0;
 	int status = 0;
 
 	for (size_t i = 0; i < trace->lives.count && status == 0; i++) {
 		struct gg_object_lives *lives = &trace->lives.items[i].lives;
 
-		status = gg_object_lives_follow(lives, trace->facts.head.pointer_bytes);
+		status = gg_object_lives_follow(lives, trace->facts.head.pointer_bytes, &steps);
 		collections += lives->collection_count;
 		unknown += lives->unknown_count;
+		trace->is_over_budget = trace->is_over_budget || lives->is_over_budget;
 	}
 	/* A report of survivors that was lost would end objects that live. */
 	trace->facts.has_lives = (collections > 0 || has_collections) && unknown == 0 &&
-	                         trace->facts.head.lost_count == 0;
+	                         trace->facts.head.lost_count == 0 && !trace->is_over_budget;
 	for (size_t i = 0; i < trace->lives.count && status == 0; i++) {
 		const struct gg_object_lives *lives = &trace->lives.items[i].lives;
 
@@ -309,7 +313,7 @@ int gg_dotnet_trace_read(struct gg_dotnet_trace **ret_trace, const uint8_t *byte
 		return -ENOMEM;
 	status = gg_nettrace_read(bytes, length, read_event, trace, &trace->facts.head, ret_fault);
 	if (status == 0)
-		status = follow_lives(trace, has_collections);
+		status = follow_lives(trace, length, has_collections);
 	if (status < 0) {
 		gg_dotnet_trace_free(trace);
 		return status;
@@ -591,11 +595,16 @@ static int write_notes(const struct writing *writing)
 	if (status == 0 && facts->sample_count + facts->tick_count > writing->trace->sum_count &&
 	    !facts->has_lives)
 		status = add_note(
-			sink, facts->head.lost_count > 0
-				      ? "Because events were lost, geiger does not know which "
-					".NET objects are live: use --metric allocated."
-				      : "The events of .NET do not tell which objects are live: "
-					"use --metric allocated.");
+			sink,
+			facts->head.lost_count > 0
+				? "Because events were lost, geiger does not know which "
+				  ".NET objects are live: use --metric allocated."
+			: writing->trace->is_over_budget
+				? "There were too many collections of .NET to follow each sampled "
+				  "object, so geiger does not know which are live: use --metric "
+				  "allocated."
+				: "The events of .NET do not tell which objects are live: "
+				  "use --metric allocated.");
 	if (status == 0 && writing->frame_count > 0 &&
 	    writing->unnamed_count * 2 > writing->frame_count)
 		status = add_note(sink, "Most .NET methods have no name, because the stream lacks "

@@ -36,6 +36,7 @@ struct collection {
 struct following {
 	struct gg_object_lives *lives;
 	uint32_t pointer_bytes;
+	uint64_t *steps; /* that are left */
 	struct collection open[NESTED_MAX];
 	size_t open_count;
 	size_t next_object; /* of those sorted by birth, the first one that is not born yet */
@@ -179,6 +180,12 @@ static int end_collection(struct following *following, struct collection *collec
 		return 0;
 	}
 	lives->collection_count++;
+	if (following->live.count > *following->steps) {
+		*following->steps = 0;
+		lives->is_over_budget = true;
+		return 0;
+	}
+	*following->steps -= following->live.count;
 	if (collection->survivors.count > 0)
 		qsort(collection->survivors.items, collection->survivors.count,
 		      sizeof(*collection->survivors.items), compare_survivors);
@@ -319,20 +326,23 @@ static int compare_objects(const void *first, const void *second)
 	return a->sample < b->sample ? -1 : a->sample > b->sample;
 }
 
-int gg_object_lives_follow(struct gg_object_lives *lives, uint32_t pointer_bytes)
+int gg_object_lives_follow(struct gg_object_lives *lives, uint32_t pointer_bytes, uint64_t *steps)
 {
-	struct following following = { .lives = lives, .pointer_bytes = pointer_bytes };
+	struct following following = { .lives = lives,
+		                       .pointer_bytes = pointer_bytes,
+		                       .steps = steps };
 	int status = 0;
 
 	gg_assert(pointer_bytes == 4 || pointer_bytes == 8);
 	lives->collection_count = lives->unknown_count = 0;
+	lives->is_over_budget = false;
 	if (lives->objects.count > 0)
 		qsort(lives->objects.items, lives->objects.count, sizeof(*lives->objects.items),
 		      compare_objects);
 	if (lives->events.count > 0)
 		qsort(lives->events.items, lives->events.count, sizeof(*lives->events.items),
 		      compare_events);
-	for (size_t i = 0; i < lives->events.count && status == 0; i++)
+	for (size_t i = 0; i < lives->events.count && status == 0 && !lives->is_over_budget; i++)
 		status = take_event(&following, &lives->events.items[i]);
 	for (size_t i = 0; i < following.open_count; i++)
 		close_collection(&following.open[i]);

@@ -9,6 +9,7 @@
 #include "base/array.h"
 #include "dotnet/dotnet_names.h"
 #include "dotnet/dotnet_trace.h"
+#include "dotnet/object_lives.h"
 #include "format/import/import.h"
 #include "nettrace_writer.h"
 #include "stat.h"
@@ -710,6 +711,63 @@ TEST(lives_are_unknown_if_a_report_of_survivors_may_be_missing)
 		imported_done(&imported);
 		nettrace_done(&writer);
 	}
+}
+
+/* A collection with the shortest report: one object far away survived. */
+static void short_collection(struct nettrace_writer *writer, int64_t time_ns, uint32_t number)
+{
+	gc_start(writer, time_ns, number, 0, false);
+	gc_survivor(writer, time_ns + 1, LARGE, 24, 0);
+	gc_end(writer, time_ns + 2, number, 0);
+}
+
+enum { HOSTILE_OBJECTS = 30000, HOSTILE_COLLECTIONS = 12000 };
+
+/* Each object lives through each collection: 360 million visits for 2.6 MB. */
+TEST(a_stream_of_many_objects_and_many_collections_costs_its_lives)
+{
+	struct nettrace_writer writer = ways[0];
+	struct imported imported;
+
+	nettrace_begin(&writer, 1);
+	for (int i = 0; i < HOSTILE_OBJECTS; i++)
+		nettrace_sample(&writer, 8, i, 0, "A", GEN0 + 24 * (uint64_t)i, 24, 0);
+	for (uint32_t i = 0; i < HOSTILE_COLLECTIONS; i++)
+		short_collection(&writer, HOSTILE_OBJECTS + 3 * (int64_t)i, i);
+	nettrace_end(&writer);
+	CHECK(writer.file.length * GG_OBJECT_LIVES_STEPS_PER_BYTE + GG_OBJECT_LIVES_STEPS_LEAST <
+	      (uint64_t)HOSTILE_OBJECTS * HOSTILE_COLLECTIONS);
+	import_writer(&imported, &writer);
+	REQUIRE(imported.samples.count == HOSTILE_OBJECTS);
+	CHECK_EQ_I64(imported.samples.items[0].free_ns, 0);
+	CHECK_EQ_I64(imported.samples.items[9].free_ns, 9);
+	CHECK(!imported.result.has_history);
+	CHECK_CONTAINS(imported.notes.data, "too many collections of .NET");
+	imported_done(&imported);
+	nettrace_done(&writer);
+}
+
+enum { BUSY_LIVE = 100000, BUSY_YOUNG_BYTES = 6 << 20 };
+
+/*
+ * A program with 10 GB of live objects that collects after each 6 MB, which is less than the cache
+ * of a small machine and so than what a runtime waits for.
+ */
+TEST(a_busy_program_needs_less_than_half_of_the_steps)
+{
+	struct nettrace_writer writer = ways[0];
+	size_t before;
+
+	nettrace_begin(&writer, 1);
+	before = writer.file.length;
+	for (int i = 0; i < BUSY_YOUNG_BYTES / GG_DOTNET_INTERVAL_BYTES; i++)
+		nettrace_sample(&writer, 8, 10 + i, 1, "System.String", GEN0 + 24 * (uint64_t)i, 24,
+		                0);
+	short_collection(&writer, 1000, 1);
+	nettrace_flush(&writer);
+	CHECK((writer.file.length - before) * (GG_OBJECT_LIVES_STEPS_PER_BYTE / 2) > BUSY_LIVE);
+	printf("# %.1f steps for each byte\n", BUSY_LIVE / (double)(writer.file.length - before));
+	nettrace_done(&writer);
 }
 
 /* --- intervals -------------------------------------------------------------------------------- */
