@@ -25,9 +25,9 @@
  *
  * A collection without any report of survivors, or whose end is missing, ends no object.
  *
- * Cost     Each collection visits all sampled objects that live, so a hostile stream of many objects
- *          and many collections would cost the product of both.  The steps are a budget of such
- *          visits, in proportion to the bytes of the stream.  Beyond it no end is valid.
+ * Cost     Each collection visits all sampled objects that live, so a hostile stream of many
+ *          objects and many collections would cost the product of both.  The steps are a budget of
+ *          such visits, in proportion to the bytes of the stream.  Beyond it no end is valid.
  * Memory   32 bytes an event and 48 an object; the payloads stay in the bytes of the stream.
  * Threads  one owner.
  */

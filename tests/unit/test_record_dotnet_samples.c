@@ -28,10 +28,10 @@ struct scene {
 	struct gg_followed_runtime runtime;
 	struct gg_error error;
 	FILE *spool;
-	/* What the profile has. */
+	/* The contents of the profile. */
 	struct gg_profile_process processes[4];
 	size_t process_count;
-	uint32_t owner; /* of the samples; 0: there are none; UINT32_MAX: several */
+	uint32_t owner; /* process of the samples; UINT32_MAX: they have several */
 	size_t sample_count;
 	int64_t first_ns, last_ns;
 };
@@ -231,14 +231,14 @@ TEST(no_clock_of_a_stream_leads_out_of_the_session)
 
 TEST(a_disk_without_room_for_the_process_fails_and_does_no_harm)
 {
+	const struct rlimit limit = { 1, 1 }; /* of a file; it acts as a full disk */
 	struct profile_place place = profile_place_make();
-	int status = 0;
-	pid_t pid;
+	pid_t child;
+	int status;
 
 	fflush(stdout);
-	pid = fork();
-	if (pid == 0) { /* a limit on the size of files says the same */
-		const struct rlimit limit = { 1, 1 };
+	child = fork();
+	if (child == 0) {
 		struct scene scene;
 
 		begin_scene(&scene, place.path);
@@ -252,7 +252,7 @@ TEST(a_disk_without_room_for_the_process_fails_and_does_no_harm)
 		fflush(stdout);
 		_exit(test_failed);
 	}
-	waitpid(pid, &status, 0);
+	CHECK(waitpid(child, &status, 0) == child);
 	CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 	CHECK(profile_place_remove(&place));
 }

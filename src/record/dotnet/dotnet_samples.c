@@ -56,9 +56,9 @@ static bool starts_soon(const struct known_process *known, int64_t time_ns)
 
 /*
  * Returns the process of a pid whose stream began at that time, or NULL.  A pid has several
- * processes if it executed another program, or if its number was used again.  The stream is of the
- * one that ran then; of these the one that started last, because an end may be noticed late.  Only
- * if none ran is it the next one that starts within START_SLACK_NS.
+ * processes if it executed another program, or if its number was used again.  The stream belongs to
+ * the process that ran at that time; if two did, because an end was noticed late, to the later one.
+ * If no process ran, the stream belongs to the next one that starts within START_SLACK_NS.
  */
 static const struct known_process *find_process(const struct samples_writing *writing, pid_t pid,
                                                 int64_t time_ns)
