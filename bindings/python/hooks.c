@@ -461,10 +461,41 @@ static int check_hooks(void *nothing);
 static bool are_in_front(void);
 static void put_all_in_front(bool can_probe);
 
-/* Returns whether Python calls its own allocators directly. */
-static bool has_no_hooks(void)
+/*
+ * Python's own allocators, if they stood alone before the first hook.  Only 3.8 needs them, and later
+ * ones have a lock there that is not ready before Python starts.
+ */
+static struct gg_python_allocator own[GG_PYTHON_OBJ + 1];
+static bool has_own;
+
+static bool stand_alone(void)
 {
 	return python->allocator_name != NULL && python->allocator_name() != NULL;
+}
+
+static void note_own(void)
+{
+	has_own = python->layout->version == 0x0308 && stand_alone();
+	for (int i = GG_PYTHON_RAW; has_own && i <= GG_PYTHON_OBJ; i++)
+		python->get_allocator((enum gg_python_domain)i, &own[i]);
+}
+
+static bool is_ours(enum gg_python_domain which, const struct gg_python_allocator *now);
+
+/* Returns whether nobody else's hooks are in place.  That of raw stays after a recording. */
+static bool has_no_other_hooks(void)
+{
+	struct gg_python_allocator now;
+
+	if (stand_alone())
+		return true;
+	for (int i = GG_PYTHON_RAW; i <= GG_PYTHON_OBJ; i++) {
+		python->get_allocator((enum gg_python_domain)i, &now);
+		if (!has_own ||
+		    (now.malloc != own[i].malloc && !is_ours((enum gg_python_domain)i, &now)))
+			return false;
+	}
+	return true;
 }
 
 /*
@@ -482,7 +513,7 @@ static void look_after_hooks(void)
 	    (python->is_finalizing != NULL && python->is_finalizing()) || are_in_front())
 		return;
 	if (python->layout->version == 0x0308) {
-		if (has_no_hooks())
+		if (has_no_other_hooks())
 			put_all_in_front(false);
 		return;
 	}
@@ -739,19 +770,29 @@ static bool is_called(enum gg_python_domain which, struct domain *domain,
 	return gg_load_relaxed(&was_reached) != 0;
 }
 
+static bool is_ours(enum gg_python_domain which, const struct gg_python_allocator *now)
+{
+	switch (which) {
+	case GG_PYTHON_RAW:
+		return now->malloc == (exact != NULL ? raw_exact_malloc : raw_malloc);
+	case GG_PYTHON_MEM:
+		return now->malloc == (exact != NULL ? mem_exact_malloc : mem_malloc);
+	default:
+		return now->malloc == (exact != NULL ? obj_exact_malloc : obj_malloc);
+	}
+}
+
 /* Returns whether the hooks are the first functions that Python calls, in all domains. */
 static bool are_in_front(void)
 {
-	struct gg_python_allocator raw_now, mem_now, obj_now;
+	struct gg_python_allocator now;
 
-	python->get_allocator(GG_PYTHON_RAW, &raw_now);
-	python->get_allocator(GG_PYTHON_MEM, &mem_now);
-	python->get_allocator(GG_PYTHON_OBJ, &obj_now);
-	if (exact != NULL)
-		return raw_now.malloc == raw_exact_malloc && mem_now.malloc == mem_exact_malloc &&
-		       obj_now.malloc == obj_exact_malloc;
-	return raw_now.malloc == raw_malloc && mem_now.malloc == mem_malloc &&
-	       obj_now.malloc == obj_malloc;
+	for (int i = GG_PYTHON_RAW; i <= GG_PYTHON_OBJ; i++) {
+		python->get_allocator((enum gg_python_domain)i, &now);
+		if (!is_ours((enum gg_python_domain)i, &now))
+			return false;
+	}
+	return true;
 }
 
 /*
@@ -848,6 +889,7 @@ const char *gg_python_install(bool native)
 		return why != NULL ? why : "there is no Python in this process";
 	pthread_atfork(NULL, NULL, in_child);
 	exact = find_exact_calls();
+	note_own();
 	put_all_in_front(python->is_initialized() != 0);
 	offer_frames();
 	return NULL;
