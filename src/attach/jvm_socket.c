@@ -317,9 +317,10 @@ static int judge_reply(const char *reply, const char *place, struct gg_error *er
 	if (strncmp(reply, "0\n", 2) == 0 &&
 	    (code != NULL ? strncmp(code + 13, "0", 1) == 0 : rest[0] == '\0' || rest[0] == '0'))
 		return 0;
+	rest = rest[0] != '\0' ? rest : reply;
 	return gg_error_set(error, -EIO, place, "Its own stderr may have the reason.",
 	                    "its VM did not load the adapter: %.*s", (int)strcspn(rest, "\n"),
-	                    rest[0] != '\0' ? rest : reply);
+	                    rest);
 }
 
 int gg_jvm_socket_load(const struct gg_process_facts *facts, const char *library,
