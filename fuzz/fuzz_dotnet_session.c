@@ -73,7 +73,6 @@ static void read_stream(const uint8_t *data, size_t size)
 	if (gg_event_stream_map(&stream, &bytes, NULL) == 0 && bytes != NULL) {
 		if (gg_dotnet_trace_read(&trace, bytes, stream.bytes, true, &fault) == 0)
 			gg_dotnet_trace_free(trace);
-		gg_event_stream_unmap(&stream, bytes);
 	}
 	gg_event_stream_done(&stream);
 }

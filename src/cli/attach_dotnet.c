@@ -136,22 +136,28 @@ static int wait_ms(const struct dotnet_attach *attach)
 	return left > 0 ? (int)(left * 1e3) + 1 : 0;
 }
 
-/* Tells the runtime to end the session, and reads what it sends until then. */
-static void stop(struct dotnet_attach *attach)
+/*
+ * Tells the runtime to end the session, and reads what it sends until then.  A runtime that goes on
+ * is left after GG_DOTNET_IPC_WAIT_MS in all, or at another signal.
+ */
+static void stop(struct dotnet_attach *attach, struct gg_recorder_signals *signals)
 {
+	uint64_t end_ns = gg_clock_monotonic_ns() +
+	                  (uint64_t)GG_DOTNET_IPC_WAIT_MS * (uint64_t)GG_NS_PER_MS;
 	GG_CLEANUP(gg_buf_done) struct gg_buf message = { 0 };
 	struct gg_event_stream *stream = &attach->stream;
-	struct pollfd fd = { .events = POLLIN };
 	int connection;
 
 	gg_dotnet_ipc_stop(&message, stream->session);
 	/* Without an answer, the runtime ends the session when this stream is closed. */
 	connection = gg_dotnet_socket_send(&attach->socket, &message, NULL);
-	while (connection >= 0 && stream->state == GG_EVENT_STREAM_RUNS) {
-		fd.fd = stream->fd;
-		if (poll(&fd, 1, GG_DOTNET_IPC_WAIT_MS) <= 0)
-			break;
-		gg_event_stream_read(stream);
+	while (connection >= 0 && stream->state == GG_EVENT_STREAM_RUNS &&
+	       gg_clock_monotonic_ns() < end_ns && !is_stopped(signals)) {
+		struct pollfd fds[] = { { .fd = stream->fd, .events = POLLIN },
+			                { .fd = signals->fd, .events = POLLIN } };
+
+		if (poll(fds, GG_COUNT(fds), STREAM_POLL_MS) > 0 && fds[0].revents != 0)
+			gg_event_stream_read(stream);
 	}
 	if (connection >= 0)
 		close(connection);
@@ -174,7 +180,7 @@ static int follow(struct dotnet_attach *attach)
 			gg_event_stream_read(stream);
 	}
 	if (stream->state == GG_EVENT_STREAM_RUNS)
-		stop(attach);
+		stop(attach, &signals);
 	gg_recorder_signals_give_back(&signals);
 	return stream->status < 0
 	               ? gg_error_set_errno(attach->error, -stream->status, "the events", NULL)
@@ -217,8 +223,6 @@ static int write_profile(struct dotnet_attach *attach, struct gg_profile *profil
 		                    "the runtime sent no events");
 	if (status == 0)
 		status = import(attach, profile, bytes, &result);
-	if (bytes != NULL)
-		gg_event_stream_unmap(&attach->stream, bytes);
 	if (status == 0 && !attach->given->quiet)
 		fprintf(stderr, "geiger: wrote %s: %" PRIu64 " %s%s of process %d in %.1f s\n",
 		        GG_PRINTABLE(attach->given->output), result.row_count,

@@ -49,12 +49,31 @@ int gg_event_stream_begin(struct gg_event_stream *ret_stream, int connection, co
 	return 0;
 }
 
+/* Maps the file, and closes its descriptor.  If that fails, the descriptor stays. */
+static int seal(struct gg_event_stream *stream)
+{
+	void *map;
+
+	if (stream->spool_fd < 0)
+		return 0;
+	if (stream->bytes > 0) {
+		map = mmap(NULL, stream->bytes, PROT_READ, MAP_PRIVATE, stream->spool_fd, 0);
+		if (map == MAP_FAILED)
+			return -errno;
+		stream->map = map;
+	}
+	close(stream->spool_fd);
+	stream->spool_fd = -1;
+	return 0;
+}
+
 static void end(struct gg_event_stream *stream, enum gg_event_stream_state state)
 {
 	stream->state = state;
 	if (stream->fd >= 0)
 		close(stream->fd);
 	stream->fd = -1;
+	(void)seal(stream); /* gg_event_stream_map() tries it again */
 }
 
 void gg_event_stream_end(struct gg_event_stream *stream)
@@ -68,6 +87,9 @@ void gg_event_stream_done(struct gg_event_stream *stream)
 	if (stream->spool_fd >= 0)
 		close(stream->spool_fd);
 	stream->spool_fd = -1;
+	if (stream->map != NULL)
+		munmap(stream->map, stream->bytes);
+	stream->map = NULL;
 }
 
 /* Takes bytes of the reply.  A reply that is no reply ends the stream as one that refuses does. */
@@ -149,24 +171,16 @@ bool gg_event_stream_read(struct gg_event_stream *stream)
 	return count > 0;
 }
 
-int gg_event_stream_map(const struct gg_event_stream *stream, const uint8_t **ret_bytes,
+int gg_event_stream_map(struct gg_event_stream *stream, const uint8_t **ret_bytes,
                         struct gg_error *error)
 {
-	void *bytes;
+	int status;
 
-	if (stream->bytes == 0) {
-		*ret_bytes = NULL;
-		return 0;
-	}
-	bytes = mmap(NULL, stream->bytes, PROT_READ, MAP_PRIVATE, stream->spool_fd, 0);
-	if (bytes == MAP_FAILED)
-		return gg_error_set_errno(error, errno, ".NET's events", NULL);
-	*ret_bytes = bytes;
+	if (stream->state <= GG_EVENT_STREAM_RUNS)
+		gg_event_stream_end(stream);
+	status = seal(stream);
+	if (status < 0)
+		return gg_error_set_errno(error, -status, ".NET's events", NULL);
+	*ret_bytes = stream->map;
 	return 0;
-}
-
-void gg_event_stream_unmap(const struct gg_event_stream *stream, const uint8_t *bytes)
-{
-	if (bytes != NULL)
-		munmap((void *)(uintptr_t)bytes, stream->bytes);
 }

@@ -13,6 +13,9 @@
  * The bytes wait in a file without a name until the session ends, because the names of methods may
  * come last.  A reader that is slow makes the runtime drop events, so reading must stay cheap.
  *
+ * A stream that has ended holds no descriptor: its file is mapped then, which keeps its content.  So
+ * a long recording may follow any number of runtimes one after the other.
+ *
  * Ends     The stream ends when the runtime closes it: after the command to stop, when the program
  *          ends, or when it is killed.  A runtime whose reader goes away ends the session itself.
  * Full     A stream of GG_EVENT_STREAM_MAX bytes ends there (is_full).
@@ -39,7 +42,8 @@ enum gg_event_stream_state {
 
 struct gg_event_stream {
 	int fd;       /* of the connection; -1: closed */
-	int spool_fd; /* -1: none */
+	int spool_fd; /* -1: none, or the stream has ended */
+	void *map;    /* the file once the stream has ended; NULL: it is empty */
 	enum gg_event_stream_state state;
 	uint8_t reply[GG_DOTNET_IPC_COLLECT_REPLY_BYTES];
 	size_t reply_bytes;
@@ -52,14 +56,16 @@ struct gg_event_stream {
 /* Takes the connection over, even on failure.  The file lies in the directory. */
 GG_MUST_CHECK int gg_event_stream_begin(struct gg_event_stream *ret_stream, int connection,
                                         const char *directory, struct gg_error *error);
-/* Closes the connection; the file stays. */
+/* Closes the connection; the content of the file stays. */
 void gg_event_stream_end(struct gg_event_stream *stream);
 void gg_event_stream_done(struct gg_event_stream *stream);
 
 /* Reads what has arrived, without waiting.  Returns true if there was anything. */
 bool gg_event_stream_read(struct gg_event_stream *stream);
 
-/* Maps the file; the bytes are valid until gg_event_stream_unmap(). */
-GG_MUST_CHECK int gg_event_stream_map(const struct gg_event_stream *stream,
-                                      const uint8_t **ret_bytes, struct gg_error *error);
-void gg_event_stream_unmap(const struct gg_event_stream *stream, const uint8_t *bytes);
+/*
+ * Ends the stream and gives its bytes, stream.bytes of them, or NULL.  They are valid until
+ * gg_event_stream_done().
+ */
+GG_MUST_CHECK int gg_event_stream_map(struct gg_event_stream *stream, const uint8_t **ret_bytes,
+                                      struct gg_error *error);

@@ -6,12 +6,17 @@
 
 COUNT events are in its stream (DOTNET_STREAMS: the program that makes it).
 
+A runtime that drips goes on with a byte each 0.2 s, whatever it is told; it says how many of them
+its reader took.  "many" plays COUNT runtimes that live beside each other, and "one by one" COUNT
+runtimes that follow each other.
+
 It connects to each port in DOTNET_DiagnosticPorts.  With FAKE_LISTEN it makes the socket of a
 runtime in its TMPDIR instead.
 """
 
 import os
 import select
+import signal
 import socket
 import struct
 import subprocess
@@ -22,6 +27,7 @@ MAGIC = b"DOTNET_IPC_V1\0"
 COLLECT_2, COLLECT_5, STOP = (2, 3), (2, 6), (2, 1)
 INFO_2, INFO_3 = (4, 4), (4, 8)
 LIMIT = 60  # seconds
+DRIPS = 5 * LIMIT
 
 
 def message(group, command, payload=b""):
@@ -48,6 +54,7 @@ class Runtime:
         self.version = {"old": "8.0.11", "ancient": "3.1.32"}.get(behavior, "10.0.9")
         self.stopped = False
         self.sessions = []  # connections
+        self.drips = 0
         self.commands = []
 
     def info(self, with_version):
@@ -66,7 +73,10 @@ class Runtime:
         elif command == COLLECT_5 and not old or command == COLLECT_2:
             return self.collect(connection)
         elif command == STOP:
-            if self.behavior != "deaf":
+            if self.behavior == "drips":
+                print("told", flush=True)
+                self.drip()
+            elif self.behavior != "deaf":
                 self.stopped = True
                 connection.sendall(message(0xFF, 0, struct.pack("<Q", 7)))
                 for session in self.sessions:
@@ -75,6 +85,15 @@ class Runtime:
         else:
             connection.sendall(ERROR)
         return False
+
+    def drip(self):
+        try:
+            while self.drips < DRIPS:
+                self.sessions[0].sendall(b"N")
+                self.drips += 1
+                time.sleep(LIMIT / DRIPS)
+        except OSError:  # its reader has gone
+            self.stopped = True
 
     def collect(self, connection):
         how = self.behavior
@@ -98,6 +117,9 @@ class Runtime:
             connection.sendall(ok)
         elif how == "cut":
             connection.sendall(ok + self.stream[:len(self.stream) * 2 // 3])
+        elif how == "executes":
+            connection.sendall(ok + self.stream)
+            os.execv(sys.executable, [sys.executable, "-c", "import time; keep = [bytes(10000)] * 10000; time.sleep(1)"])
         elif how == "byte by byte":
             for byte in ok + self.stream:
                 connection.sendall(bytes([byte]))
@@ -148,7 +170,8 @@ def follow_ports(runtime, seconds):
             one.close()
     open_ones = {path: None for path in ports}
     # On a busy machine the session may be late.
-    waits = ports and os.environ.get("FAKE_WAIT") != "0" and runtime.behavior in ("good", "old", "ancient", "deaf", "crowd")
+    waits = ports and os.environ.get("FAKE_WAIT") != "0" and runtime.behavior in (
+        "executes", "good", "old", "ancient", "deaf", "crowd", "drips")
     end = time.monotonic() + (LIMIT if waits else seconds)
     while time.monotonic() < end and not runtime.stopped:
         if waits and runtime.sessions:
@@ -190,8 +213,58 @@ def listen(runtime, seconds):
     os.unlink(path)
 
 
+def play_one_by_one(count):
+    """Runtimes that follow each other, in one process."""
+    path = os.environ["DOTNET_DiagnosticPorts"].split(";")[-1].split(",")[0]
+    answer = message(0xFF, 0, struct.pack("<Q", 7)) + make_stream("samples", "10")
+    for number in range(count):
+        greeting = b"ADVR_V1\0" + struct.pack("<QQ", os.getpid(), number) + struct.pack("<QH", os.getpid(), 0)
+        connection = connect(path, greeting)
+        while command_of(connection) is None:  # all places were taken
+            connection = connect(path, greeting)
+        connection.sendall(answer)
+        connection.close()
+
+
+def live_beside_others(path, end):
+    """Answers, connects again, and lives until the pipe ends."""
+    greeting = b"ADVR_V1\0" + struct.pack("<QQ", os.getpid(), 1) + struct.pack("<QH", os.getpid(), 0)
+    try:
+        session = connect(path, greeting)
+        time.sleep(0.5)
+        session.sendall(message(0xFF, 0, struct.pack("<Q", 7)))
+        spare = connect(path, greeting)
+        os.read(end, 1)
+        spare.close()
+    except OSError:
+        os.read(end, 1)  # it is left out
+
+
+def play_many(count):
+    """Runtimes that live beside each other, each in a process, and a program with the agent."""
+    path = os.environ["DOTNET_DiagnosticPorts"].split(";")[-1].split(",")[0]
+    end, keep_open = os.pipe()
+    for _ in range(count):
+        if os.fork() == 0:
+            os.close(keep_open)
+            live_beside_others(path, end)
+            os._exit(0)
+    time.sleep(1.5)
+    subprocess.run([sys.executable, "-c", "keep = [bytes(10000) for _ in range(10000)]"], check=True,
+                   env={**os.environ, "LD_PRELOAD": os.environ["FAKE_PRELOAD"]})
+    os.close(keep_open)
+    for _ in range(count):
+        os.wait()
+
+
 def main():
     behavior = sys.argv[1]
+    if behavior in ("many", "one by one"):
+        (play_many if behavior == "many" else play_one_by_one)(int(sys.argv[2]))
+        print("done")
+        return
+    if behavior == "drips":
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
     kind = {"old": "ticks", "ancient": "old-ticks"}.get(behavior, "samples")
     runtime = Runtime(behavior, make_stream(kind, sys.argv[2] if len(sys.argv) > 2 else "1000"))
     try:
@@ -204,6 +277,8 @@ def main():
     for session in runtime.sessions:
         session.close()
     print("done", *("%d.%d" % command for command in runtime.commands))
+    if behavior == "drips":
+        print("drips", runtime.drips, flush=True)
 
 
 if __name__ == "__main__":

@@ -11,9 +11,11 @@ import io
 import os
 import pathlib
 import re
+import resource
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 from sentences import check, in_scratch, skip
@@ -110,12 +112,22 @@ def several():
            FAKE_WAIT="0")
     check("no_children_means_no_other_runtime", same("samples", one("only.geiger", SAMPLES), 0))
     bare = f"env -u LD_PRELOAD {FAKE_TEXT} good"
-    record("bare.geiger", "sh", "-c", bare + "; true")
+    # Of all samples of env, which has the agent and then executes the runtime, some are certain.
+    record("bare.geiger", "sh", "-c", bare + "; true", options=["-i", "256"])
     check("a_runtime_without_the_agent_is_a_process_of_its_own",
           same("samples", one("bare.geiger", SAMPLES), COUNT),
           same("its samples alone", one("bare.geiger", "select count(*) from sample where heap is null and process in "
                                         f"(select process from {OF_DOTNET})"), 0),
+          None if int(one("bare.geiger", "select count(*) from sample where heap is null and process in "
+                          "(select id from process where command like 'env %')")) > 0 else "env has no samples",
           is_whole("bare.geiger"))
+    record("next.geiger", *FAKE, "executes")
+    check("a_runtime_keeps_its_samples_when_its_process_executes_another_program",
+          same("samples", one("next.geiger", SAMPLES), COUNT),
+          same("programs", ask("next.geiger", "select command like '%fake_runtime.py%' from process where id in "
+                               f"(select process from {OF_DOTNET})"), [["1"]]),
+          same("others", one("next.geiger", "select count(*) from process where command like '%keep = %'"), 1),
+          is_whole("next.geiger"))
 
 
 def old():
@@ -236,7 +248,90 @@ def contained():
           same("commands", said, "done 4.8 2.6 2.1"), same("samples", one("c.geiger", SAMPLES), COUNT))
 
 
+def timely():
+    """The recording ends at its time, although a runtime does not answer the command to stop."""
+    churn = "while True: keep = [bytes(1000) for _ in range(10000)]"
+    script = f"{sys.executable} -c '{churn}' & {FAKE_TEXT} deaf; kill $!"
+    record("time.geiger", "sh", "-c", script, options=["--max-time", "2"], FAKE_SECONDS="9")
+    last = float(one("time.geiger", "select max(t_alloc) from sample"))
+    check("the_recording_ends_at_its_time_although_a_runtime_is_deaf", None if last < 5e9 else f"{last} ns",
+          same("samples", one("time.geiger", SAMPLES), COUNT), is_whole("time.geiger"))
+
+
+def drips_of(text):
+    found = re.search(r"^drips (\d+)$", text, re.MULTILINE)
+    return int(found[1]) if found else -1
+
+
+def drip_recorded(results, interrupts):
+    with subprocess.Popen([GEIGER, "record", "--max-time", "1", "-o", f"drip{interrupts:d}.geiger", "--", *FAKE, "drips"],
+                          stdout=subprocess.PIPE, text=True, env={**os.environ, "FAKE_SECONDS": "9"}) as recorder:
+        said = recorder.stdout.readline()
+        if interrupts:
+            recorder.send_signal(signal.SIGINT)
+        said += recorder.communicate(timeout=LIMIT)[0]
+    results["record", interrupts] = drips_of(said), recorder.returncode
+
+
+def drip_attached(results, interrupts):
+    with subprocess.Popen([*FAKE, "drips"], stdout=subprocess.PIPE, text=True,
+                          env={**os.environ, "FAKE_LISTEN": "1"}) as fake:
+        pid = fake.stdout.readline().strip()
+        with subprocess.Popen([GEIGER, "attach", "--only", "dotnet", "--max-time", "1", "-o", f"drop{interrupts:d}.geiger",
+                               pid]) as geiger:
+            said = fake.stdout.readline()
+            if interrupts:
+                geiger.send_signal(signal.SIGINT)
+            geiger.communicate(timeout=LIMIT)
+        said += fake.stdout.read()
+    results["attach", interrupts] = drips_of(said), geiger.returncode
+
+
+def endless():
+    """A runtime that never stops to send: five bytes a second, for a minute."""
+    results = {}
+    threads = [threading.Thread(target=target, args=(results, interrupts))
+               for target in (drip_recorded, drip_attached) for interrupts in (False, True)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for command in "record", "attach":
+        drips, status = results[command, False]
+        check(f"a_{command}_does_not_wait_for_ever_for_the_end_of_a_stream", same("status", status, 0),
+              None if 0 <= drips < 200 else f"{drips} bytes")
+        drips, status = results[command, True]
+        check(f"a_signal_ends_the_wait_of_{command}", same("status", status, 0),
+              None if 0 <= drips < 25 else f"{drips} bytes")
+    check("a_stream_that_does_not_end_keeps_its_samples", same("samples", one("drip0.geiger", SAMPLES), COUNT),
+          same("attached", one("drop0.geiger", SAMPLES), COUNT), is_whole("drip0.geiger"), is_whole("drop0.geiger"))
+
+
+def with_few_descriptors(profile, *words):
+    with subprocess.Popen([GEIGER, "record", "-o", profile, "--", *words], stdout=subprocess.PIPE, text=True,
+                          preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (128, 128))) as recorder:
+        said = recorder.stdout.read().strip()
+    return said, recorder.returncode
+
+
+def crowded():
+    many = f'env -u LD_PRELOAD FAKE_PRELOAD="$LD_PRELOAD" {FAKE_TEXT} many 60; true'
+    said, status = with_few_descriptors("many.geiger", "sh", "-c", many)
+    note = "select count(*) from note where text like '%too few descriptors%'"
+    check("runtimes_beyond_the_descriptors_are_left_out_with_a_note", same("status", status, 0), same("output", said, "done"),
+          same("notes", one("many.geiger", note), 1), same("processes", one("many.geiger", "select count(*) from process where command like '%keep = %'"), 1),
+          is_whole("many.geiger"))
+    said, status = with_few_descriptors("each.geiger", *FAKE, "one by one", "150")
+    check("runtimes_that_have_ended_take_no_descriptors", same("status", status, 0), same("output", said, "done"),
+          same("samples", one("each.geiger", SAMPLES), 1500), same("notes", one("each.geiger", note), 0),
+          is_whole("each.geiger"))
+
+
 def main():
+    if len(sys.argv) > 1:
+        for name in sys.argv[1:]:
+            globals()[name]()
+        return
     recorded()
     ports()
     several()
@@ -246,6 +341,9 @@ def main():
     attached()
     interrupted()
     contained()
+    timely()
+    endless()
+    crowded()
 
 
 if __name__ == "__main__":

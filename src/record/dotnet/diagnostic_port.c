@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -16,14 +17,19 @@
 
 #include "base/assert.h"
 #include "base/clock.h"
+#include "base/path.h"
 #include "base/time_units.h"
 
 enum {
 	RUNTIMES_MAX = 1024,
 	EVENTS_MAX = 32,     /* of one epoll_wait() */
-	ROUNDS_MAX = 64,     /* of one call: the caller has other work as well */
+	ACCEPTS_MAX = 16,    /* of one round: connections may arrive without an end */
+	WORK_MS = 20,        /* of one call: the caller has other work as well */
+	PAUSE_MS = 1000,     /* without a free descriptor, the port listens again after that time */
+	FINISH_MS = 10000,   /* all streams have ended after that time */
 	QUIET_MS = 5000,     /* a stream that is to end may be quiet for so long */
 	DEAD_QUIET_MS = 100, /* the same, when its process has ended */
+	RESERVE_LEAST = 32,  /* descriptors */
 };
 
 /* The source of an event is in the upper half of its data; the lower half is an index. */
@@ -42,6 +48,34 @@ static void close_fd(int *fd)
 	if (*fd >= 0)
 		close(*fd);
 	*fd = -1;
+}
+
+/*
+ * True if a new descriptor is one of the last quarter of those that the recorder may have.  That
+ * quarter is for the profile and the processes.  The kernel gives the lowest number that is free.
+ */
+static bool is_of_reserve(int fd)
+{
+	struct rlimit limit;
+	rlim_t reserve;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur == RLIM_INFINITY)
+		return false;
+	reserve = limit.rlim_cur / 4 > RESERVE_LEAST ? limit.rlim_cur / 4 : RESERVE_LEAST;
+	return (rlim_t)fd + reserve >= limit.rlim_cur;
+}
+
+/* Notes that a process is not followed.  It connects again and again, and counts once. */
+static void leave_out(struct gg_diagnostic_port *port, pid_t pid)
+{
+	for (size_t i = 0; i < port->left_out.count; i++)
+		if (port->left_out.items[i] == pid)
+			return;
+	for (size_t i = 0; i < port->runtimes.count; i++)
+		if (port->runtimes.items[i]->pid == pid && port->runtimes.items[i]->has_stream)
+			return; /* only a spare connection of it was closed */
+	if (port->left_out.count < RUNTIMES_MAX)
+		(void)!gg_array_push(&port->left_out, pid);
 }
 
 /* --- sessions --------------------------------------------------------------------------------- */
@@ -66,12 +100,23 @@ static bool send_message(int fd, const struct gg_buf *message)
 static void begin_stream(struct gg_diagnostic_port *port, struct gg_followed_runtime *runtime,
                          int connection)
 {
+	int status;
+
 	if (runtime->has_stream)
 		gg_event_stream_done(&runtime->stream);
-	runtime->has_stream = gg_event_stream_begin(&runtime->stream, connection, port->spool,
-	                                            NULL) == 0;
+	status = gg_event_stream_begin(&runtime->stream, connection, port->spool, NULL);
+	runtime->has_stream = status == 0;
+	if (runtime->has_stream && is_of_reserve(runtime->stream.spool_fd)) {
+		gg_event_stream_done(&runtime->stream);
+		runtime->has_stream = false;
+		status = -EMFILE;
+	}
 	if (runtime->has_stream)
 		watch(port, connection, SOURCE_STREAM, index_of(port, runtime));
+	else if (status == -EMFILE || status == -ENFILE)
+		leave_out(port, runtime->pid);
+	else
+		port->spool_status = status;
 }
 
 /* Begins a session on a connection that the runtime made. */
@@ -126,6 +171,23 @@ static void read_stream(struct gg_diagnostic_port *port, struct gg_followed_runt
 
 /* --- runtimes --------------------------------------------------------------------------------- */
 
+/* Notes which program runs in the process now: it may execute another one. */
+static void note_exe(struct gg_followed_runtime *runtime)
+{
+	char link[64], path[4096];
+	ssize_t length;
+
+	snprintf(link, sizeof(link), "/proc/%d/exe", (int)runtime->pid);
+	length = readlink(link, path, sizeof(path) - 1);
+	if (length <= 0)
+		return;
+	path[length] = '\0';
+	if (snprintf(runtime->exe, sizeof(runtime->exe), "%s", gg_path_base(path)) >=
+	            (int)sizeof(runtime->exe) ||
+	    strstr(path, " (deleted)") != NULL)
+		runtime->exe[0] = '\0';
+}
+
 static struct gg_followed_runtime *add_runtime(struct gg_diagnostic_port *port, pid_t pid)
 {
 	struct gg_followed_runtime *runtime;
@@ -139,6 +201,7 @@ static struct gg_followed_runtime *add_runtime(struct gg_diagnostic_port *port, 
 	}
 	runtime->pid = pid;
 	runtime->spare_fd = runtime->socket.directory = -1;
+	note_exe(runtime);
 	return runtime;
 }
 
@@ -164,9 +227,10 @@ static void greet(struct gg_diagnostic_port *port, int connection, pid_t pid,
 		use_spare(port, runtime);
 		return;
 	}
-	runtime = add_runtime(port, pid);
+	runtime = port->is_ending ? NULL : add_runtime(port, pid);
 	if (runtime == NULL) {
-		port->left_out_count++;
+		if (!port->is_ending)
+			leave_out(port, pid);
 		close(connection);
 		return;
 	}
@@ -198,6 +262,22 @@ static void read_newcomer(struct gg_diagnostic_port *port, struct gg_diagnostic_
 		close(connection);
 }
 
+/* Without a free descriptor, connections wait, and the listener would be ready all the time. */
+static void pause_listening(struct gg_diagnostic_port *port)
+{
+	if (epoll_ctl(port->epoll_fd, EPOLL_CTL_DEL, port->listen_fd, NULL) == 0)
+		port->resume_ns = gg_clock_monotonic_ns() + PAUSE_MS * (uint64_t)GG_NS_PER_MS;
+}
+
+static void resume_listening(struct gg_diagnostic_port *port)
+{
+	if (port->resume_ns == 0 || gg_clock_monotonic_ns() < port->resume_ns)
+		return;
+	port->resume_ns = 0;
+	if (port->listen_fd >= 0 && !watch(port, port->listen_fd, SOURCE_LISTENER, 0))
+		port->resume_ns = gg_clock_monotonic_ns() + PAUSE_MS * (uint64_t)GG_NS_PER_MS;
+}
+
 /* Accepts a connection.  If all places are taken, it ends, and the runtime tries again. */
 static bool accept_one(struct gg_diagnostic_port *port)
 {
@@ -205,8 +285,17 @@ static bool accept_one(struct gg_diagnostic_port *port)
 	struct ucred peer = { 0 };
 	socklen_t length = sizeof(peer);
 
-	if (fd < 0)
+	if (fd < 0) {
+		if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
+			pause_listening(port);
 		return false;
+	}
+	if (is_of_reserve(fd)) {
+		if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0)
+			leave_out(port, peer.pid);
+		close(fd);
+		return true;
+	}
 	for (size_t i = 0; i < GG_COUNT(port->newcomers); i++) {
 		struct gg_diagnostic_newcomer *newcomer = &port->newcomers[i];
 
@@ -224,22 +313,25 @@ static bool accept_one(struct gg_diagnostic_port *port)
 
 void gg_diagnostic_port_work(struct gg_diagnostic_port *port)
 {
+	uint64_t end_ns = gg_clock_monotonic_ns() + WORK_MS * (uint64_t)GG_NS_PER_MS;
 	struct epoll_event events[EVENTS_MAX];
+	bool is_called;
 	int count;
 
 	if (port->epoll_fd < 0)
 		return;
-	for (int round = 0; round < ROUNDS_MAX; round++) {
+	resume_listening(port);
+	do {
 		count = epoll_wait(port->epoll_fd, events, EVENTS_MAX, 0);
 		if (count <= 0)
 			return;
+		is_called = false;
 		for (int i = 0; i < count; i++) {
 			size_t index = (uint32_t)events[i].data.u64;
 
 			switch ((enum port_source)(events[i].data.u64 >> 32)) {
 			case SOURCE_LISTENER:
-				while (accept_one(port))
-					continue;
+				is_called = true;
 				break;
 			case SOURCE_NEWCOMER:
 				if (port->newcomers[index].fd >= 0)
@@ -251,7 +343,10 @@ void gg_diagnostic_port_work(struct gg_diagnostic_port *port)
 				break;
 			}
 		}
-	}
+		/* Only now: each greeting that has arrived has left its place to a newcomer. */
+		for (int n = 0; is_called && n < ACCEPTS_MAX && accept_one(port); n++)
+			continue;
+	} while (gg_clock_monotonic_ns() < end_ns);
 }
 
 /* --- begin and end ---------------------------------------------------------------------------- */
@@ -366,13 +461,27 @@ static int64_t patience_ns(const struct gg_followed_runtime *runtime)
 	return (is_dead ? DEAD_QUIET_MS : QUIET_MS) * GG_NS_PER_MS;
 }
 
-void gg_diagnostic_port_finish(struct gg_diagnostic_port *port)
+void gg_diagnostic_port_stop(struct gg_diagnostic_port *port)
+{
+	if (port->epoll_fd < 0 || port->is_ending)
+		return;
+	/* The spare connections that wait serve the commands. */
+	gg_diagnostic_port_work(port);
+	port->is_ending = true;
+	port->end_ns = gg_clock_monotonic_ns() + FINISH_MS * (uint64_t)GG_NS_PER_MS;
+	for (size_t i = 0; i < port->runtimes.count; i++)
+		try_to_stop(port->runtimes.items[i]);
+}
+
+/* Waits for the ends of the streams.  A stream that goes on ends with the time for all of them. */
+static void await_ends(struct gg_diagnostic_port *port, bool (*is_urgent)(void *context),
+                       void *context)
 {
 	uint64_t last_ns = gg_clock_monotonic_ns(), bytes = 0;
 	int64_t patience = QUIET_MS * GG_NS_PER_MS;
 
-	while (port->epoll_fd >= 0 && patience > 0 &&
-	       gg_clock_monotonic_ns() - last_ns < (uint64_t)patience) {
+	while (patience > 0 && gg_clock_monotonic_ns() - last_ns < (uint64_t)patience &&
+	       gg_clock_monotonic_ns() < port->end_ns) {
 		struct pollfd fd = { .fd = port->epoll_fd, .events = POLLIN };
 		uint64_t bytes_now = 0;
 
@@ -389,9 +498,19 @@ void gg_diagnostic_port_finish(struct gg_diagnostic_port *port)
 		if (bytes_now != bytes)
 			last_ns = gg_clock_monotonic_ns();
 		bytes = bytes_now;
+		if (is_urgent != NULL && is_urgent(context))
+			return;
 		if (patience > 0)
 			poll(&fd, 1, 20);
 	}
+}
+
+void gg_diagnostic_port_finish(struct gg_diagnostic_port *port, bool (*is_urgent)(void *context),
+                               void *context)
+{
+	gg_diagnostic_port_stop(port);
+	if (port->epoll_fd >= 0)
+		await_ends(port, is_urgent, context);
 	close_fd(&port->listen_fd);
 	if (port->path[0] != '\0')
 		unlink(port->path);
@@ -426,6 +545,7 @@ void gg_diagnostic_port_done(struct gg_diagnostic_port *port)
 		free(runtime);
 	}
 	gg_array_done(&port->runtimes);
+	gg_array_done(&port->left_out);
 	close_fd(&port->epoll_fd);
 	*port = GG_DIAGNOSTIC_PORT_NONE;
 }

@@ -7,7 +7,8 @@
  *   gg_diagnostic_port_open(&port, path, spool);   DOTNET_DiagnosticPorts names the path
  *   gg_diagnostic_port_attach(&port, pid, spool, error);   or: a runtime that runs already
  *   gg_diagnostic_port_work(&port);                whenever port.epoll_fd is readable
- *   gg_diagnostic_port_finish(&port);              ends all streams that are still open
+ *   gg_diagnostic_port_stop(&port);                tells the runtimes to end their streams
+ *   gg_diagnostic_port_finish(&port, is_urgent, context);   waits until they have ended
  *   ... reads port.runtimes (dotnet_samples.h)
  *   gg_diagnostic_port_done(&port);
  *
@@ -18,7 +19,9 @@
  * connection serves the next command: the one to stop, or to begin another session if the runtime
  * is too old for the first one.
  *
- * Full     Runtimes beyond RUNTIMES_MAX are left out and counted.
+ * Full     Runtimes beyond RUNTIMES_MAX are left out and counted.  So are those whose descriptors
+ *          would come from the quarter that is left to the rest of the recorder.  A runtime takes
+ *          three while it lives, and none when it has ended.
  * Failure  nothing here fails a session: a runtime whose stream cannot be read is left out.
  * Hostile  the connections may send anything (dotnet/dotnet_ipc.h).
  * Threads  one owner.
@@ -35,11 +38,16 @@
 #include "dotnet/dotnet_socket.h"
 #include "dotnet/event_stream.h"
 
-enum { GG_DIAGNOSTIC_PORT_NEWCOMERS = 16, GG_DIAGNOSTIC_PORT_PATH_MAX = 108 };
+enum {
+	GG_DIAGNOSTIC_PORT_NEWCOMERS = 16,
+	GG_DIAGNOSTIC_PORT_PATH_MAX = 108,
+	GG_DIAGNOSTIC_PORT_EXE_MAX = 64
+};
 
 struct gg_followed_runtime {
 	uint8_t cookie[GG_DOTNET_IPC_COOKIE_BYTES]; /* all zero: it was attached to */
 	pid_t pid;                                  /* in the recorder's pid namespace */
+	char exe[GG_DIAGNOSTIC_PORT_EXE_MAX];       /* without its directory; "": unknown */
 	enum gg_dotnet_ipc_events events;
 	bool has_stream, is_stopped; /* is_stopped: the command was sent */
 	struct gg_event_stream stream;
@@ -62,7 +70,11 @@ struct gg_diagnostic_port {
 	pid_t only_pid;  /* not 0: other processes get no session */
 	GG_ARRAY(struct gg_followed_runtime *) runtimes;
 	struct gg_diagnostic_newcomer newcomers[GG_DIAGNOSTIC_PORT_NEWCOMERS];
-	uint64_t left_out_count;
+	GG_ARRAY(pid_t) left_out; /* processes that are not followed, RUNTIMES_MAX at most */
+	int spool_status;         /* -Exxx: why the stream of a runtime has no file */
+	uint64_t resume_ns;       /* CLOCK_MONOTONIC: it listens again then; 0: it listens */
+	bool is_ending;
+	uint64_t end_ns; /* CLOCK_MONOTONIC: streams that have not ended then are cut */
 };
 
 #define GG_DIAGNOSTIC_PORT_NONE ((struct gg_diagnostic_port){ .listen_fd = -1, .epoll_fd = -1 })
@@ -78,11 +90,18 @@ GG_MUST_CHECK int gg_diagnostic_port_open(struct gg_diagnostic_port *port, const
 GG_MUST_CHECK int gg_diagnostic_port_attach(struct gg_diagnostic_port *port, pid_t pid,
                                             const char *spool, struct gg_error *error);
 
-/* Takes what has arrived on all connections, without waiting. */
+/* Takes what has arrived on all connections, without waiting, for some 20 ms at most. */
 void gg_diagnostic_port_work(struct gg_diagnostic_port *port);
 
-/* Tells the runtimes to end their sessions, and reads what they send until then. */
-void gg_diagnostic_port_finish(struct gg_diagnostic_port *port);
+/* Tells the runtimes to end their sessions.  New runtimes get no session any more. */
+void gg_diagnostic_port_stop(struct gg_diagnostic_port *port);
+
+/*
+ * Reads what the runtimes send until their sessions end: for 10 s at most from the call of
+ * gg_diagnostic_port_stop(), or until is_urgent() returns true (NULL: never).
+ */
+void gg_diagnostic_port_finish(struct gg_diagnostic_port *port, bool (*is_urgent)(void *context),
+                               void *context);
 void gg_diagnostic_port_done(struct gg_diagnostic_port *port);
 
 /* The value of DOTNET_DiagnosticPorts.  `users`: its value so far, which stays; NULL: none. */

@@ -5,9 +5,11 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/hash.h"
 #include "base/map.h"
+#include "base/path.h"
 #include "base/time_units.h"
 #include "dotnet/dotnet_trace.h"
 
@@ -17,6 +19,7 @@
 struct known_process {
 	uint32_t id, pid;
 	int64_t start_ns, end_ns;
+	char exe[GG_DIAGNOSTIC_PORT_EXE_MAX]; /* without its directory; "": unknown */
 };
 
 struct samples_writing {
@@ -31,9 +34,11 @@ struct samples_writing {
 static int take_process(const struct gg_profile_process *process, void *context)
 {
 	struct samples_writing *writing = context;
-	const struct known_process known = { process->id, process->pid, process->start_ns,
-		                             process->end_ns };
+	struct known_process known = { process->id, process->pid, process->start_ns,
+		                       process->end_ns, "" };
 
+	if (process->exe != NULL)
+		snprintf(known.exe, sizeof(known.exe), "%s", gg_path_base(process->exe));
 	return gg_array_push(&writing->processes, known) ? 0 : -ENOMEM;
 }
 
@@ -90,6 +95,15 @@ static int64_t session_time(const struct samples_writing *writing, int64_t start
 	if (__builtin_add_overflow(start_ns, time_ns, &sum_ns) || sum_ns > writing->writer->now_ns)
 		return writing->writer->now_ns;
 	return sum_ns > 0 ? sum_ns : 0;
+}
+
+/*
+ * True if the runtime is in another program than the process of the profile.  Without the agent, a
+ * program that a process executes is not in the profile, and has the pid of the one before.
+ */
+static bool is_another_program(const struct gg_followed_runtime *runtime, const char *exe)
+{
+	return runtime->exe[0] != '\0' && exe[0] != '\0' && strcmp(runtime->exe, exe) != 0;
 }
 
 /* Adds a process that ran without the agent. */
@@ -294,10 +308,10 @@ static int write_trace(struct samples_writing *writing, const struct gg_followed
 	return status;
 }
 
-static int write_stream(struct samples_writing *writing, const struct gg_followed_runtime *runtime)
+static int write_stream(struct samples_writing *writing, struct gg_followed_runtime *runtime)
 {
 	struct gg_profile_writer *writer = writing->writer;
-	const struct gg_event_stream *stream = &runtime->stream;
+	struct gg_event_stream *stream = &runtime->stream;
 	struct gg_nettrace_fault fault;
 	struct gg_dotnet_trace *trace;
 	const uint8_t *bytes;
@@ -318,7 +332,6 @@ static int write_stream(struct samples_writing *writing, const struct gg_followe
 		status = write_trace(writing, runtime, trace);
 		gg_dotnet_trace_free(trace);
 	}
-	gg_event_stream_unmap(stream, bytes);
 	if (status == 0 && (stream->is_full || stream->status < 0))
 		gg_profile_writer_note(writer,
 		                       "The events of .NET's process %d end early: there was no "
@@ -344,17 +357,32 @@ static int write_streams(struct samples_writing *writing, const struct gg_diagno
 			status = write_stream(writing, port->runtimes.items[i]);
 	if (status == 0)
 		status = write_totals(writing);
-	if (status == 0 && port->left_out_count > 0)
-		gg_profile_writer_note(writer, "%llu .NET runtimes were too many to be followed.",
-		                       (unsigned long long)port->left_out_count);
 	return status;
+}
+
+/* Adds notes about runtimes of which there is no stream. */
+static void note_missing(struct gg_profile_writer *writer, const struct gg_diagnostic_port *port)
+{
+	if (port->left_out.count > 0)
+		gg_profile_writer_note(writer,
+		                       "The managed memory of %zu .NET process%s is missing: there "
+		                       "were too many, or too few descriptors (ulimit -n).",
+		                       port->left_out.count, port->left_out.count == 1 ? "" : "es");
+	if (port->spool_status < 0)
+		gg_profile_writer_note(writer,
+		                       "The managed memory of a .NET process is missing: no file "
+		                       "for its events can be made in %s (%s).",
+		                       port->spool, strerror(-port->spool_status));
 }
 
 int gg_dotnet_samples_write(const struct gg_diagnostic_port *port, struct gg_profile_writer *writer)
 {
 	struct samples_writing writing = { .writer = writer };
 
-	if (port->runtimes.count == 0 || writer->status < 0)
+	if (writer->status < 0)
+		return writer->status;
+	note_missing(writer, port);
+	if (port->runtimes.count == 0)
 		return writer->status;
 	/* Samples that wait get their ids before those that follow. */
 	if (gg_profile_writer_commit(writer) == 0)

@@ -91,9 +91,9 @@ static void reap(struct gg_session *s)
  * are in the foreground process group.  After the command has ended, all signals but USR1 and USR2
  * end the recording.
  */
-static void take_signals(struct gg_session *s)
+bool gg_session_take_signals(struct gg_session *s)
 {
-	bool from_terminal;
+	bool from_terminal, asks = false;
 	int signal;
 
 	while ((signal = gg_recorder_signals_next(&s->signals, &from_terminal)) != 0) {
@@ -101,9 +101,12 @@ static void take_signals(struct gg_session *s)
 			continue;
 		if (!s->command_ended && !from_terminal)
 			kill(s->options->own_group ? -s->launch.pid : s->launch.pid, signal);
+		if (signal != SIGUSR1 && signal != SIGUSR2)
+			asks = true;
 		if (s->command_ended && signal != SIGUSR1 && signal != SIGUSR2)
 			s->stop_asked = true;
 	}
+	return asks;
 }
 
 static int milliseconds_until(const struct gg_session *s, int64_t time_ns)
@@ -277,7 +280,7 @@ static void record(struct gg_session *s)
 
 	while (s->writer.status == 0 && !is_over(s)) {
 		wait_for_events(s);
-		take_signals(s);
+		gg_session_take_signals(s);
 		work(s);
 		if (s->command_ended && grace_ns == 0)
 			grace_ns = s->writer.now_ns + GG_NS_PER_S;
@@ -296,9 +299,10 @@ static void wait_for_command(struct gg_session *s)
 {
 	s->processes.is_over = true;
 	s->wait_ms = 1000;
+	reap(s); /* gg_session_complete() may have taken its signal */
 	while (!s->command_ended) {
 		wait_for_events(s);
-		take_signals(s);
+		gg_session_take_signals(s);
 		s->processes.has_new = false;
 		if (s->writer.status == 0)
 			gg_new_regions_scan(&s->processes);

@@ -74,8 +74,14 @@ static void count_costs(struct gg_session *s)
 		                                              (uint64_t)used_ns, s->error));
 }
 
+static bool is_urgent(void *context)
+{
+	return gg_session_take_signals(context);
+}
+
 /*
- * Completes the profile.  The region files go last: until gg_profile_finish() has succeeded,
+ * Completes the profile.  The recording ends now, although runtimes of .NET may take seconds for
+ * the ends of their streams: so the rings are read before that.  The region files go last: until gg_profile_finish() has succeeded,
  * `geiger salvage` can make a profile of them.
  */
 int gg_session_complete(struct gg_session *s)
@@ -85,8 +91,9 @@ int gg_session_complete(struct gg_session *s)
 	gg_profile_report_progress(s->profile, s->options->progress);
 	gg_new_regions_scan(&s->processes);
 	gg_memory_readings_end(&s->memory, &s->processes);
-	gg_diagnostic_port_finish(&s->dotnet);
+	gg_diagnostic_port_stop(&s->dotnet);
 	gg_process_set_finish_all(&s->processes);
+	gg_diagnostic_port_finish(&s->dotnet, is_urgent, s);
 	gg_dotnet_samples_write(&s->dotnet, &s->writer);
 	gg_focus_error_note(&s->focus, &s->writer);
 	gg_notes_add(&s->processes, s->options->command[0]);

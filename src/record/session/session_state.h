@@ -65,6 +65,12 @@ static inline int64_t gg_session_now(const struct gg_session *s)
  */
 GG_MUST_CHECK int gg_session_begin(struct gg_session *s, int *ret_exit_status);
 
+/*
+ * Passes signals on to the command.  Returns true if one of them asks for an end, of the command or
+ * of the recording.
+ */
+bool gg_session_take_signals(struct gg_session *s);
+
 /* Finishes all processes, looks up names, and closes the profile. */
 int gg_session_complete(struct gg_session *s);
 

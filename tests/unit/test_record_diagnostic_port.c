@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_record_diagnostic_port - many runtimes connect at once, or when no descriptor is free. */
+#include "record/dotnet/diagnostic_port.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "scratch.h"
+#include "test.h"
+
+enum { CROWD = 100, CALLS = 200 };
+
+/* Connects as the runtime of that number does.  Returns the descriptor. */
+static int connect_as(const char *path, uint64_t number)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	uint8_t greeting[GG_DOTNET_IPC_GREETING_BYTES] = "ADVR_V1";
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	memcpy(greeting + 8, &number, sizeof(number));
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
+	REQUIRE(connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0);
+	REQUIRE(send(fd, greeting, sizeof(greeting), 0) == sizeof(greeting));
+	return fd;
+}
+
+static bool is_ready(int fd)
+{
+	struct pollfd poll_fd = { .fd = fd, .events = POLLIN };
+
+	return poll(&poll_fd, 1, 0) == 1;
+}
+
+static void work_until_idle(struct gg_diagnostic_port *port)
+{
+	for (int i = 0; i < CALLS && is_ready(port->epoll_fd); i++)
+		gg_diagnostic_port_work(port);
+}
+
+TEST(a_crowd_that_connects_at_once_gets_a_session_each)
+{
+	struct gg_diagnostic_port port = GG_DIAGNOSTIC_PORT_NONE;
+	const char *path = scratch_path("crowd");
+	int fds[CROWD];
+
+	REQUIRE(gg_diagnostic_port_open(&port, path, scratch_folder()) == 0);
+	for (size_t i = 0; i < CROWD; i++)
+		fds[i] = connect_as(path, i + 1);
+	work_until_idle(&port);
+	CHECK_EQ_U64(port.runtimes.count, CROWD);
+	for (size_t i = 0; i < port.runtimes.count; i++)
+		CHECK(port.runtimes.items[i]->has_stream);
+	for (size_t i = 0; i < CROWD; i++)
+		close(fds[i]);
+	gg_diagnostic_port_done(&port);
+}
+
+TEST(without_a_free_descriptor_the_port_is_not_ready_again_and_again)
+{
+	struct gg_diagnostic_port port = GG_DIAGNOSTIC_PORT_NONE;
+	const char *path = scratch_path("full");
+	struct rlimit before, limit;
+	int fd;
+
+	REQUIRE(gg_diagnostic_port_open(&port, path, scratch_folder()) == 0);
+	fd = connect_as(path, 1);
+	REQUIRE(getrlimit(RLIMIT_NOFILE, &before) == 0);
+	limit = before;
+	limit.rlim_cur = (rlim_t)fd + 1; /* that descriptor is the last one */
+	REQUIRE(setrlimit(RLIMIT_NOFILE, &limit) == 0);
+	gg_diagnostic_port_work(&port);
+	CHECK(!is_ready(port.epoll_fd));
+	CHECK_EQ_U64(port.runtimes.count, 0);
+	REQUIRE(setrlimit(RLIMIT_NOFILE, &before) == 0);
+	port.resume_ns = 1; /* the pause is over */
+	gg_diagnostic_port_work(&port);
+	work_until_idle(&port);
+	CHECK_EQ_U64(port.runtimes.count, 1);
+	close(fd);
+	gg_diagnostic_port_done(&port);
+}
+
+TEST(a_runtime_whose_descriptors_would_be_the_last_ones_is_left_out_and_counts_once)
+{
+	struct gg_diagnostic_port port = GG_DIAGNOSTIC_PORT_NONE;
+	const char *path = scratch_path("reserve");
+	struct rlimit before, limit;
+	int first, second;
+
+	REQUIRE(gg_diagnostic_port_open(&port, path, scratch_folder()) == 0);
+	first = connect_as(path, 1);
+	second = connect_as(path, 2);
+	REQUIRE(getrlimit(RLIMIT_NOFILE, &before) == 0);
+	limit = before;
+	limit.rlim_cur = (rlim_t)second + 16;
+	REQUIRE(setrlimit(RLIMIT_NOFILE, &limit) == 0);
+	work_until_idle(&port);
+	CHECK_EQ_U64(port.runtimes.count, 0);
+	CHECK_EQ_U64(port.left_out.count, 1); /* both are of this process */
+	REQUIRE(setrlimit(RLIMIT_NOFILE, &before) == 0);
+	close(first);
+	close(second);
+	gg_diagnostic_port_done(&port);
+}
+
+TEST(a_stream_that_has_ended_takes_no_descriptor_and_keeps_its_bytes)
+{
+	struct gg_event_stream stream;
+	static const uint8_t reply[] = "DOTNET_IPC_V1\0\x1c\0\xff\0\0\0\x07\0\0\0\0\0\0";
+	const uint8_t *bytes = NULL;
+	int pair[2], lowest = dup(0);
+
+	close(lowest);
+	REQUIRE(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0);
+	REQUIRE(gg_event_stream_begin(&stream, pair[0], scratch_folder(), NULL) == 0);
+	REQUIRE(send(pair[1], reply, GG_DOTNET_IPC_COLLECT_REPLY_BYTES, 0) ==
+	        GG_DOTNET_IPC_COLLECT_REPLY_BYTES);
+	REQUIRE(send(pair[1], "events", 6, 0) == 6);
+	close(pair[1]);
+	while (gg_event_stream_read(&stream))
+		continue;
+	CHECK_EQ_U64(stream.state, GG_EVENT_STREAM_ENDED);
+	pair[0] = dup(0);
+	CHECK_EQ_I64(pair[0], lowest);
+	close(pair[0]);
+	REQUIRE(gg_event_stream_map(&stream, &bytes, NULL) == 0);
+	CHECK_EQ_U64(stream.bytes, 6);
+	CHECK(bytes != NULL && memcmp(bytes, "events", 6) == 0);
+	gg_event_stream_done(&stream);
+}
