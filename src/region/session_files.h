@@ -8,7 +8,8 @@
  *
  *   next-directory      a symbolic link to a second directory, on another file system: regions go
  *                       there if the first one has too little space
- *   dotnet-events       the socket to which .NET's runtimes connect (DOTNET_DiagnosticPorts)
+ *   dotnet-events       the socket to which .NET's runtimes connect (DOTNET_DiagnosticPorts);
+ *                       in a root session it is in the outer directory
  *   missing-processes   one byte for each process without a region, enum gg_session_missing.  Its
  *                       space is allocated at the start, so a byte can be appended even on a full
  *                       disk.

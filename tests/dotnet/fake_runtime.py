@@ -10,6 +10,8 @@ A runtime that drips goes on with a byte each 0.2 s, whatever it is told; it say
 its reader took.  "many" plays COUNT runtimes that live beside each other, and "one by one" COUNT
 runtimes that follow each other.
 
+With FAKE_UID it gives up its user before it connects.
+
 It connects to each port in DOTNET_DiagnosticPorts.  With FAKE_LISTEN it makes the socket of a
 runtime in its TMPDIR instead.
 """
@@ -267,6 +269,8 @@ def main():
         signal.signal(signal.SIGINT, signal.SIG_IGN)
     kind = {"old": "ticks", "ancient": "old-ticks"}.get(behavior, "samples")
     runtime = Runtime(behavior, make_stream(kind, sys.argv[2] if len(sys.argv) > 2 else "1000"))
+    if "FAKE_UID" in os.environ:
+        os.setuid(int(os.environ["FAKE_UID"]))
     try:
         if "FAKE_LISTEN" in os.environ:
             listen(runtime, LIMIT)

@@ -248,6 +248,51 @@ def contained():
           same("commands", said, "done 4.8 2.6 2.1"), same("samples", one("c.geiger", SAMPLES), COUNT))
 
 
+STRANGER = """
+import os, socket, sys
+os.setgroups([])
+os.setgid(65534)
+os.setuid(65534)
+for line in open("/proc/net/unix"):
+    path = line.split()[-1]
+    if path.endswith("/dotnet-events") and f"geiger-session-{sys.argv[1]}-" in path:
+        connection = socket.socket(socket.AF_UNIX)
+        try:
+            connection.connect(path)
+            connection.sendall(b"ADVR_V1\\0" + bytes(26))
+            print("answer", len(connection.recv(100)))
+        except OSError:
+            print("answer", 0)
+        try:
+            open(os.path.dirname(path) + "/mine", "w")
+            print("made a file")
+        except OSError:
+            print("made none")
+"""
+
+
+def strangers():
+    """All users see the name of the socket."""
+    sentences = ("a_process_of_another_user_cannot_join_a_session_of_root",
+                 "a_runtime_of_the_session_that_gave_up_its_user_is_followed")
+    if os.geteuid() != 0:
+        for sentence in sentences:
+            skip(sentence, "root alone has sessions of several users")
+        return
+    with subprocess.Popen([GEIGER, "record", "-q", "-o", "own.geiger", "--", "cat"], stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE, text=True) as recorder:
+        recorder.stdin.write("runs\n")
+        recorder.stdin.flush()
+        recorder.stdout.readline()
+        said = subprocess.run([sys.executable, "-c", STRANGER, str(recorder.pid)], capture_output=True, text=True,
+                              timeout=LIMIT, check=False).stdout
+        recorder.communicate(timeout=LIMIT)
+    check(sentences[0], same("output", said, "answer 0\nmade none\n"))
+    said = record("user.geiger", *FAKE, "good", FAKE_UID="65534")
+    check(sentences[1], same("output", said, "done 2.6"), same("samples", one("user.geiger", SAMPLES), COUNT),
+          is_whole("user.geiger"))
+
+
 def timely():
     """The recording ends at its time, although a runtime does not answer the command to stop."""
     churn = "while True: keep = [bytes(1000) for _ in range(10000)]"
@@ -341,6 +386,7 @@ def main():
     attached()
     interrupted()
     contained()
+    strangers()
     timely()
     endless()
     crowded()

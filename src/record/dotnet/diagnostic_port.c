@@ -19,6 +19,7 @@
 #include "base/clock.h"
 #include "base/path.h"
 #include "base/time_units.h"
+#include "record/regions/process_alive.h"
 
 enum {
 	RUNTIMES_MAX = 1024,
@@ -30,6 +31,7 @@ enum {
 	QUIET_MS = 5000,     /* a stream that is to end may be quiet for so long */
 	DEAD_QUIET_MS = 100, /* the same, when its process has ended */
 	RESERVE_LEAST = 32,  /* descriptors */
+	ANCESTORS_MAX = 4096,
 };
 
 /* The source of an event is in the upper half of its data; the lower half is an index. */
@@ -278,7 +280,25 @@ static void resume_listening(struct gg_diagnostic_port *port)
 		port->resume_ns = gg_clock_monotonic_ns() + PAUSE_MS * (uint64_t)GG_NS_PER_MS;
 }
 
-/* Accepts a connection.  If all places are taken, it ends, and the runtime tries again. */
+/*
+ * True for processes of the recorder's user, and for processes of the session that have another
+ * one: the recorder is an ancestor of those.
+ */
+static bool is_of_session(const struct ucred *peer)
+{
+	uint32_t pid = (uint32_t)peer->pid;
+
+	if (peer->uid == geteuid())
+		return true;
+	for (int n = 0; n < ANCESTORS_MAX && pid > 1 && pid != (uint32_t)getpid(); n++)
+		pid = gg_process_alive_parent(pid);
+	return pid == (uint32_t)getpid();
+}
+
+/*
+ * Accepts a connection.  If all places are taken, it ends, and the runtime tries again.  It ends as
+ * well if it is of a stranger.
+ */
 static bool accept_one(struct gg_diagnostic_port *port)
 {
 	int fd = accept4(port->listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
@@ -290,9 +310,12 @@ static bool accept_one(struct gg_diagnostic_port *port)
 			pause_listening(port);
 		return false;
 	}
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) < 0 || !is_of_session(&peer)) {
+		close(fd);
+		return true;
+	}
 	if (is_of_reserve(fd)) {
-		if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0)
-			leave_out(port, peer.pid);
+		leave_out(port, peer.pid);
 		close(fd);
 		return true;
 	}
@@ -301,8 +324,7 @@ static bool accept_one(struct gg_diagnostic_port *port)
 
 		if (newcomer->fd >= 0)
 			continue;
-		if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) < 0 ||
-		    !watch(port, fd, SOURCE_NEWCOMER, i))
+		if (!watch(port, fd, SOURCE_NEWCOMER, i))
 			break;
 		*newcomer = (struct gg_diagnostic_newcomer){ .fd = fd, .pid = peer.pid };
 		return true;
@@ -380,7 +402,7 @@ int gg_diagnostic_port_open(struct gg_diagnostic_port *port, const char *path, c
 	if (port->listen_fd < 0)
 		return -errno;
 	snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
-	/* The directory decides who may reach it: processes of the session, whatever their user. */
+	/* Processes of the session may have any user; accept_one() refuses all others. */
 	if (bind(port->listen_fd, (struct sockaddr *)&address, sizeof(address)) < 0 ||
 	    chmod(path, 0666) < 0 || listen(port->listen_fd, SOMAXCONN) < 0 ||
 	    !watch(port, port->listen_fd, SOURCE_LISTENER, 0)) {

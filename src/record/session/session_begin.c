@@ -190,13 +190,16 @@ static int check_focus_alone(const struct gg_session *s)
 /*
  * Opens the socket to which .NET's runtimes connect.  Without it, their managed memory is not
  * recorded.  Returns the path, or NULL if it failed.
+ *
+ * Every user can read the path of a socket in /proc/net/unix, so it must not tell the name of root's
+ * inner directory.
  */
 static const char *open_dotnet_port(struct gg_session *s)
 {
 	char path[GG_SESSION_DIRECTORY_PATH_MAX + 16];
 	const char *spool = getenv("TMPDIR");
 
-	snprintf(path, sizeof(path), "%s/" GG_SESSION_DOTNET, s->processes.directory.name);
+	snprintf(path, sizeof(path), "%s/" GG_SESSION_DOTNET, s->processes.directory.outer);
 	return gg_diagnostic_port_open(&s->dotnet, path, spool != NULL ? spool : "/tmp") < 0
 	               ? NULL
 	               : s->dotnet.path;
