@@ -160,8 +160,7 @@ static int fail(const struct gg_dotnet_socket *socket, int why, struct gg_error 
 	return gg_error_set_errno(error, why, socket->name, NULL);
 }
 
-int gg_dotnet_socket_send(const struct gg_dotnet_socket *place, const struct gg_buf *message,
-                          struct gg_error *error)
+int gg_dotnet_socket_connect(const struct gg_dotnet_socket *place, struct gg_error *error)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 	int fd, why;
@@ -170,13 +169,26 @@ int gg_dotnet_socket_send(const struct gg_dotnet_socket *place, const struct gg_
 	if ((size_t)snprintf(address.sun_path, sizeof(address.sun_path), "/proc/self/fd/%d/%s",
 	                     place->directory, place->name) >= sizeof(address.sun_path))
 		return fail(place, ENAMETOOLONG, error);
-	if (message->failed)
-		return gg_error_memory(error, "attach");
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return fail(place, errno, error);
+	if (connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0)
+		return fd;
+	why = errno;
+	close(fd);
+	return fail(place, why, error);
+}
+
+int gg_dotnet_socket_send(const struct gg_dotnet_socket *place, const struct gg_buf *message,
+                          struct gg_error *error)
+{
+	int fd, why;
+
+	if (message->failed)
+		return gg_error_memory(error, "attach");
+	fd = gg_dotnet_socket_connect(place, error);
 	/* A new connection has room for a message, so that nothing waits here. */
-	if (connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0 &&
+	if (fd < 0 ||
 	    send(fd, message->data, message->length, MSG_NOSIGNAL) == (ssize_t)message->length)
 		return fd;
 	why = errno;

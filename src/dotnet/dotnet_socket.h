@@ -37,6 +37,10 @@ GG_MUST_CHECK int gg_dotnet_socket_find(struct gg_dotnet_socket *ret_socket, pid
                                         struct gg_error *error);
 void gg_dotnet_socket_done(struct gg_dotnet_socket *socket);
 
+/* Connects without waiting.  Returns the descriptor of the connection, or -Exxx. */
+GG_MUST_CHECK int gg_dotnet_socket_connect(const struct gg_dotnet_socket *socket,
+                                           struct gg_error *error);
+
 /* Connects and sends a message.  Returns the descriptor of the connection, or -Exxx. */
 GG_MUST_CHECK int gg_dotnet_socket_send(const struct gg_dotnet_socket *socket,
                                         const struct gg_buf *message, struct gg_error *error);

@@ -203,8 +203,12 @@ def listen(runtime, seconds):
     listener.settimeout(0.05)
     print(os.getpid(), flush=True)
     end = time.monotonic() + seconds
+    keep = []
     while time.monotonic() < end and not runtime.stopped:
+        keep = [bytes(10000) for _ in range(1000)] if "FAKE_BUSY" in os.environ else keep
         try:
+            if runtime.behavior == "absent":
+                raise TimeoutError(time.sleep(0.05))
             connection = listener.accept()[0]
         except TimeoutError:
             continue

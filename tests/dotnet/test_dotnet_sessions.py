@@ -212,6 +212,22 @@ def attached():
           None if got.returncode == 1 and "no .NET runtime answers there" in got.stderr else got.stderr)
 
 
+def attached_with_the_agent():
+    """The runtime is followed beside malloc, and no answer is waited for."""
+    for behavior, commands, count in (("good", "done 2.6 2.1", COUNT), ("old", "done 2.6 2.3 2.1", COUNT), ("absent", "", 0)):
+        with subprocess.Popen([*FAKE, behavior], stdout=subprocess.PIPE, text=True,
+                              env={**os.environ, "FAKE_LISTEN": "1", "FAKE_BUSY": "1"}) as fake:
+            pid = fake.stdout.readline().strip()
+            got = run("attach", "--max-time", "3", "-o", "both.geiger", pid)
+            if got.returncode != 0 or behavior == "absent":
+                fake.kill()
+            said = fake.stdout.read().strip()
+        end = float(one("both.geiger", "select end_ns from session"))
+        check(f"attach_follows_a_{behavior}_runtime_beside_malloc", same("status", got.returncode, 0),
+              same("commands", said, commands), same("samples", one("both.geiger", SAMPLES), count),
+              None if end < 7e9 else f"it ends at {end} ns", is_whole("both.geiger"))
+
+
 def interrupted():
     with subprocess.Popen([*FAKE, "good"], stdout=subprocess.PIPE, text=True,
                           env={**os.environ, "FAKE_LISTEN": "1"}) as fake:
@@ -384,6 +400,7 @@ def main():
     stopped()
     hostile()
     attached()
+    attached_with_the_agent()
     interrupted()
     contained()
     strangers()

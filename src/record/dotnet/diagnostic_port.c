@@ -127,8 +127,7 @@ static void begin_session(struct gg_diagnostic_port *port, struct gg_followed_ru
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf message = { 0 };
 
-	/* The events tell of each method, from the first one on: no list is needed at the end. */
-	gg_dotnet_ipc_collect(&message, runtime->events, GG_DOTNET_NO_RUNDOWN);
+	gg_dotnet_ipc_collect(&message, runtime->events, runtime->rundown);
 	if (send_message(connection, &message))
 		begin_stream(port, runtime, connection);
 	else
@@ -150,14 +149,27 @@ static void stop_session(struct gg_followed_runtime *runtime, int connection)
 	runtime->is_stopped = send_message(connection, &message);
 }
 
-/* Uses the spare connection if there is something to say. */
-static void use_spare(struct gg_diagnostic_port *port, struct gg_followed_runtime *runtime)
+/* Returns the spare connection, which is the caller's now; -1: none. */
+static int take_spare(struct gg_followed_runtime *runtime)
 {
 	int connection = runtime->spare_fd;
 
-	if (connection < 0 || !wants_ticks(runtime))
-		return;
 	runtime->spare_fd = -1;
+	return connection;
+}
+
+/* Uses the spare connection if there is something to say. */
+static void use_spare(struct gg_diagnostic_port *port, struct gg_followed_runtime *runtime)
+{
+	int connection;
+
+	if (!wants_ticks(runtime))
+		return;
+	if (runtime->spare_fd < 0 && runtime->socket.directory >= 0)
+		runtime->spare_fd = gg_dotnet_socket_connect(&runtime->socket, NULL);
+	connection = take_spare(runtime);
+	if (connection < 0)
+		return;
 	runtime->events = GG_DOTNET_TICKS;
 	begin_session(port, runtime, connection);
 }
@@ -417,36 +429,29 @@ int gg_diagnostic_port_open(struct gg_diagnostic_port *port, const char *path, c
 int gg_diagnostic_port_attach(struct gg_diagnostic_port *port, pid_t pid, const char *spool,
                               struct gg_error *error)
 {
-	GG_CLEANUP(gg_buf_done) struct gg_buf message = { 0 };
 	struct gg_dotnet_socket socket;
-	struct gg_dotnet_ipc_info info;
 	struct gg_followed_runtime *runtime;
-	enum gg_dotnet_ipc_events events;
-	int connection, status = gg_dotnet_socket_find(&socket, pid, error);
+	int status = gg_dotnet_socket_find(&socket, pid, error);
 
 	if (status < 0)
 		return status;
 	status = prepare(port, spool);
-	if (status == 0)
-		status = gg_dotnet_socket_info(&socket, &info, error);
 	if (status < 0) {
 		gg_dotnet_socket_done(&socket);
 		return status;
 	}
-	events = gg_dotnet_ipc_events_of(info.texts.data + info.version_at);
-	gg_dotnet_ipc_info_done(&info);
 	runtime = add_runtime(port, pid);
 	if (runtime == NULL) {
 		gg_dotnet_socket_done(&socket);
 		return -ENOMEM;
 	}
 	runtime->socket = socket;
-	runtime->events = events;
-	gg_dotnet_ipc_collect(&message, runtime->events, GG_DOTNET_METHODS);
-	connection = gg_dotnet_socket_send(&socket, &message, error);
-	if (connection < 0)
-		return connection;
-	begin_stream(port, runtime, connection);
+	runtime->rundown = GG_DOTNET_METHODS;
+	runtime->spare_fd = gg_dotnet_socket_connect(&socket, error);
+	if (runtime->spare_fd < 0)
+		return runtime->spare_fd;
+	/* Its version is not asked for: an old one refuses, and nothing waits for the answer. */
+	begin_session(port, runtime, take_spare(runtime));
 	return 0;
 }
 

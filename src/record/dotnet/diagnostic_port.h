@@ -49,6 +49,11 @@ struct gg_followed_runtime {
 	pid_t pid;                                  /* in the recorder's pid namespace */
 	char exe[GG_DIAGNOSTIC_PORT_EXE_MAX];       /* without its directory; "": unknown */
 	enum gg_dotnet_ipc_events events;
+	/*
+	 * The list at the end.  Without one, the events tell of each method from the first one on;
+	 * a runtime that was attached to has older methods.
+	 */
+	uint64_t rundown;
 	bool has_stream, is_stopped; /* is_stopped: the command was sent */
 	struct gg_event_stream stream;
 	int spare_fd;                   /* -1: none */
@@ -84,8 +89,8 @@ GG_MUST_CHECK int gg_diagnostic_port_open(struct gg_diagnostic_port *port, const
                                           const char *spool);
 
 /*
- * Begins a session with the runtime in a process that runs already.  -ENOENT: the process has no
- * such runtime.
+ * Begins a session with the runtime in a process that runs already, without waiting for its answer.
+ * -ENOENT: the process has no such runtime.
  */
 GG_MUST_CHECK int gg_diagnostic_port_attach(struct gg_diagnostic_port *port, pid_t pid,
                                             const char *spool, struct gg_error *error);
