@@ -97,6 +97,8 @@ def ports():
     there, path = record("p.geiger", sys.executable, "-c", program).split()
     check("the_socket_is_gone_with_the_session", same("in the session", there, True),
           same("after it", os.path.exists(path), False))
+    record("p.geiger", *FAKE, "good", TMPDIR="/proc/none")
+    check("a_directory_for_scratch_that_does_not_exist_costs_no_samples", same("samples", one("p.geiger", SAMPLES), COUNT))
     long = os.path.abspath("d" * 100)
     os.mkdir(long)
     said = record("p.geiger", *FAKE, "good", TMPDIR=long, FAKE_SECONDS="0.5", FAKE_WAIT="0")

@@ -394,7 +394,9 @@ static int prepare(struct gg_diagnostic_port *port, const char *spool)
 		return -errno;
 	for (size_t i = 0; i < GG_COUNT(port->newcomers); i++)
 		port->newcomers[i].fd = -1;
-	if ((size_t)snprintf(port->spool, sizeof(port->spool), "%s", spool) >= sizeof(port->spool))
+	if ((size_t)snprintf(port->spool, sizeof(port->spool), "%s", spool) >=
+	            sizeof(port->spool) ||
+	    access(port->spool, W_OK | X_OK) < 0)
 		snprintf(port->spool, sizeof(port->spool), "/tmp");
 	return 0;
 }
