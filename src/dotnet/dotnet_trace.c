@@ -413,6 +413,15 @@ static void name_type(struct gg_buf *name, const struct dotnet_allocation *alloc
 	name->failed = name->failed || raw.failed;
 }
 
+/* True for a time after the recording, at which the runtime had not stopped yet. */
+static bool is_late(const struct gg_dotnet_sink *sink, int64_t time_ns)
+{
+	int64_t shifted_ns;
+
+	return !__builtin_add_overflow(time_ns, sink->shift_ns, &shifted_ns) &&
+	       shifted_ns > sink->late_from_ns && shifted_ns <= sink->late_to_ns;
+}
+
 /* Returns the time that the profile has for one of the stream. */
 static int64_t time_in(const struct gg_dotnet_sink *sink, int64_t time_ns)
 {
@@ -445,8 +454,9 @@ static int write_sample(struct writing *writing, const struct dotnet_allocation 
 		return status;
 	sample->heap = *heap;
 	sample->alloc_ns = time_in(sink, allocation->time_ns);
-	sample->free_ns = allocation->end_ns == INT64_MAX ? GG_TIME_NONE
-	                                                  : time_in(sink, allocation->end_ns);
+	sample->free_ns = allocation->end_ns == INT64_MAX || is_late(sink, allocation->end_ns)
+	                          ? GG_TIME_NONE
+	                          : time_in(sink, allocation->end_ns);
 	sample->size_bytes = sample->usable_bytes = allocation->size_bytes;
 	sample->address = allocation->address;
 	sample->draw = (struct gg_draw){
@@ -612,9 +622,17 @@ static int write_notes(const struct writing *writing)
 	return status;
 }
 
+/* Forgets an allocation in the facts. */
+static void leave_out(struct gg_dotnet_trace *trace, const struct dotnet_allocation *allocation)
+{
+	trace->facts.sample_count -= !allocation->is_tick;
+	trace->facts.tick_count -= allocation->is_tick;
+	trace->sum_count -= allocation->amount_bytes > 0;
+}
+
 static int write_allocations(struct writing *writing)
 {
-	const struct gg_dotnet_trace *trace = writing->trace;
+	struct gg_dotnet_trace *trace = writing->trace;
 	const struct gg_dotnet_sink *sink = writing->sink;
 	int status = 0;
 
@@ -622,6 +640,10 @@ static int write_allocations(struct writing *writing)
 		const struct dotnet_allocation *allocation = &trace->allocations.items[i];
 		struct gg_profile_sample sample = { 0 };
 
+		if (is_late(sink, allocation->time_ns)) {
+			leave_out(trace, allocation);
+			continue;
+		}
 		status = sink->process(sink->context, allocation->process, &sample.process);
 		if (status == 0)
 			status = sink->thread(sink->context, sample.process, allocation->tid,

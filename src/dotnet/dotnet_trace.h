@@ -35,7 +35,7 @@
 
 struct gg_dotnet_trace;
 
-/* Facts of a stream that was read. */
+/* Facts of a stream that was read.  Samples that are left out do not count any more. */
 struct gg_dotnet_facts {
 	struct gg_nettrace_head head;
 	const char *command; /* "": unknown */
@@ -53,6 +53,11 @@ struct gg_dotnet_sink {
 	int64_t shift_ns; /* added to the times of the stream */
 	/* No sample begins or ends outside of these times. */
 	int64_t first_ns, last_ns;
+	/*
+	 * The end of the recording, and the time until which the runtime may have gone on.  Samples
+	 * that begin between them are left out, and objects that end between them are live.
+	 */
+	int64_t late_from_ns, late_to_ns;
 	/* Give the ids of a process and of a thread in it, and return 0 or -Exxx. */
 	int (*process)(void *context, uint64_t pid, uint32_t *ret_process);
 	int (*thread)(void *context, uint32_t process, uint64_t tid, uint32_t *ret_thread);

@@ -6,7 +6,8 @@
  *   dotnet_streams ticks 1000 PID > t.nettrace     ticks of 102 400 bytes, objects of 200 bytes
  *   dotnet_streams old-ticks 1000 PID              the same without the sizes of objects
  *
- * The stream starts now, and event i is i us after that.  All have one stack:
+ * The stream starts now, and event i is i us after that; with a fourth argument, i times so many
+ * nanoseconds.  All have one stack:
  * Shop.Cart.Add, called by Shop.Program.Main.
  */
 #include <stdio.h>
@@ -27,6 +28,7 @@ int main(int argc, char **argv)
 	bool is_old = argc > 1 && strcmp(argv[1], "old-ticks") == 0;
 	bool is_ticks = is_old || (argc > 1 && strcmp(argv[1], "ticks") == 0);
 	int64_t count = argc > 2 ? strtol(argv[2], NULL, 10) : 1;
+	int64_t spacing_ns = argc > 4 ? strtol(argv[4], NULL, 10) : 1000;
 
 	nettrace_begin(&writer, argc > 3 ? (uint32_t)strtoul(argv[3], NULL, 10) : 4711);
 	nettrace_method(&writer, NETTRACE_METHOD_LOADED, 1, MAIN_AT, METHOD_BYTES, "Shop.Program",
@@ -36,10 +38,10 @@ int main(int argc, char **argv)
 	nettrace_stack(&writer, 1, stack, 2);
 	for (int64_t i = 0; i < count; i++) {
 		if (is_ticks)
-			nettrace_tick(&writer, 77, (i + 1) * 1000, 1, "System.String", 102400,
+			nettrace_tick(&writer, 77, (i + 1) * spacing_ns, 1, "System.String", 102400,
 			              is_old ? 0 : 200);
 		else
-			nettrace_sample(&writer, 77, (i + 1) * 1000, 1, "System.String",
+			nettrace_sample(&writer, 77, (i + 1) * spacing_ns, 1, "System.String",
 			                0x7000000 + (uint64_t)i * 200000, 200000, 100);
 		if (i % FLUSH_EACH == FLUSH_EACH - 1)
 			nettrace_flush(&writer);

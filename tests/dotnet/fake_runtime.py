@@ -10,6 +10,7 @@ A runtime that drips goes on with a byte each 0.2 s, whatever it is told; it say
 its reader took.  "many" plays COUNT runtimes that live beside each other, and "one by one" COUNT
 runtimes that follow each other.
 
+With FAKE_SPACING events are so many nanoseconds apart.
 With FAKE_UID it gives up its user before it connects.
 
 It connects to each port in DOTNET_DiagnosticPorts.  With FAKE_LISTEN it makes the socket of a
@@ -46,7 +47,7 @@ ERROR = message(0xFF, 0xFF, struct.pack("<I", 0x80131384))
 def make_stream(kind, count):
     """A stream of this process that starts now."""
     environment = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
-    return subprocess.run([os.environ["DOTNET_STREAMS"], kind, count, str(os.getpid())], env=environment, check=True,
+    return subprocess.run([os.environ["DOTNET_STREAMS"], kind, count, str(os.getpid()), os.environ.get("FAKE_SPACING", "1000")], env=environment, check=True,
                           stdout=subprocess.PIPE).stdout
 
 

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/hash.h"
 #include "base/map.h"
 #include "base/path.h"
@@ -288,7 +289,7 @@ static int write_trace(struct samples_writing *writing, const struct gg_followed
 		                       "samples are left out.");
 		return writer->status;
 	}
-	if (known == NULL) {
+	if (known == NULL || is_another_program(runtime, known->exe)) {
 		status = add_process(writing, runtime, facts, start_ns);
 		if (status < 0)
 			return status;
@@ -296,6 +297,8 @@ static int write_trace(struct samples_writing *writing, const struct gg_followed
 	}
 	writing->process = known->id;
 	sink.shift_ns = start_ns;
+	sink.late_from_ns = writer->now_ns;
+	sink.late_to_ns = (int64_t)(gg_clock_monotonic_ns() - writer->start_ns);
 	sink.first_ns = known->start_ns;
 	sink.last_ns = known->end_ns != GG_TIME_NONE && known->end_ns < writer->now_ns
 	                       ? known->end_ns
