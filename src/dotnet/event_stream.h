@@ -13,8 +13,8 @@
  * The bytes wait in a file without a name until the session ends, because the names of methods may
  * come last.  A reader that is slow makes the runtime drop events, so reading must stay cheap.
  *
- * A stream that has ended holds no descriptor: its file is mapped then, which keeps its content.  So
- * a long recording may follow any number of runtimes one after the other.
+ * A stream that has ended holds no descriptor: its file is mapped then, which keeps its content.
+ * So a long recording may follow many runtimes one after the other.
  *
  * Ends     The stream ends when the runtime closes it: after the command to stop, when the program
  *          ends, or when it is killed.  A runtime whose reader goes away ends the session itself.

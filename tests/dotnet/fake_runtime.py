@@ -6,12 +6,12 @@
 
 COUNT events are in its stream (DOTNET_STREAMS: the program that makes it).
 
-A runtime that drips goes on with a byte each 0.2 s, whatever it is told; it says how many of them
-its reader took.  "many" plays COUNT runtimes that live beside each other, and "one by one" COUNT
-runtimes that follow each other.
+A runtime that drips ignores the command to stop, and sends a byte each 0.2 s; it prints how many
+of them its reader took.  "many" plays COUNT runtimes that live beside each other, and "one by one"
+COUNT runtimes that follow each other.
 
-With FAKE_SPACING events are so many nanoseconds apart.
-With FAKE_UID it gives up its user before it connects.
+With FAKE_SPACING, events are that many nanoseconds apart.  With FAKE_UID, the runtime takes that
+user before it connects.
 
 It connects to each port in DOTNET_DiagnosticPorts.  With FAKE_LISTEN it makes the socket of a
 runtime in its TMPDIR instead.

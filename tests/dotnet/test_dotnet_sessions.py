@@ -114,7 +114,7 @@ def several():
            FAKE_WAIT="0")
     check("no_children_means_no_other_runtime", same("samples", one("only.geiger", SAMPLES), 0))
     bare = f"env -u LD_PRELOAD {FAKE_TEXT} good"
-    # Of all samples of env, which has the agent and then executes the runtime, some are certain.
+    # The agent certainly samples env, which then executes the runtime without it.
     record("bare.geiger", "sh", "-c", bare + "; true", options=["-i", "256"])
     check("a_runtime_without_the_agent_is_a_process_of_its_own",
           same("samples", one("bare.geiger", SAMPLES), COUNT),

@@ -452,7 +452,7 @@ int gg_diagnostic_port_attach(struct gg_diagnostic_port *port, pid_t pid, const 
 	runtime->spare_fd = gg_dotnet_socket_connect(&socket, error);
 	if (runtime->spare_fd < 0)
 		return runtime->spare_fd;
-	/* Its version is not asked for: an old one refuses, and nothing waits for the answer. */
+	/* geiger does not ask for its version, which takes time: an old runtime refuses. */
 	begin_session(port, runtime, take_spare(runtime));
 	return 0;
 }

@@ -297,8 +297,11 @@ static int write_trace(struct samples_writing *writing, const struct gg_followed
 	}
 	writing->process = known->id;
 	sink.shift_ns = start_ns;
-	sink.late_from_ns = writer->now_ns;
-	sink.late_to_ns = (int64_t)(gg_clock_monotonic_ns() - writer->start_ns);
+	/* A stream begins before the recording ends, unless its clock is wrong. */
+	if (start_ns <= writer->now_ns) {
+		sink.late_from_ns = writer->now_ns;
+		sink.late_to_ns = (int64_t)(gg_clock_monotonic_ns() - writer->start_ns);
+	}
 	sink.first_ns = known->start_ns;
 	sink.last_ns = known->end_ns != GG_TIME_NONE && known->end_ns < writer->now_ns
 	                       ? known->end_ns

@@ -191,8 +191,8 @@ static int check_focus_alone(const struct gg_session *s)
  * Opens the socket to which .NET's runtimes connect.  Without it, their managed memory is not
  * recorded.  Returns the path, or NULL if it failed.
  *
- * Every user can read the path of a socket in /proc/net/unix, so it must not tell the name of root's
- * inner directory.
+ * Every user can read the path of a socket in /proc/net/unix, so the path must not contain the
+ * inner directory of a session of root.
  */
 static const char *open_dotnet_port(struct gg_session *s)
 {

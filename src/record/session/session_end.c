@@ -80,9 +80,11 @@ static bool is_urgent(void *context)
 }
 
 /*
- * Completes the profile.  The recording ends now, although runtimes of .NET may take seconds for
- * the ends of their streams: so the rings are read before that.  The region files go last: until gg_profile_finish() has succeeded,
- * `geiger salvage` can make a profile of them.
+ * Completes the profile.  Runtimes of .NET may take seconds to end their streams, but the recording
+ * ends now: so the rings are read before that wait.
+ *
+ * The region files go last: until gg_profile_finish() has succeeded, `geiger salvage` can make a
+ * profile of them.
  */
 int gg_session_complete(struct gg_session *s)
 {
