@@ -462,8 +462,8 @@ static bool are_in_front(void);
 static void put_all_in_front(bool can_probe);
 
 /*
- * Python's own allocators, if they stood alone before the first hook.  Only 3.8 needs them, and later
- * ones have a lock there that is not ready before Python starts.
+ * Python's own allocators, if they stood alone before the first hook.  Only 3.8 needs them.  Later
+ * versions have a lock there, which is not ready before Python starts.
  */
 static struct gg_python_allocator own[GG_PYTHON_OBJ + 1];
 static bool has_own;
