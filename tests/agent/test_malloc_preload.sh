@@ -76,7 +76,7 @@ one_flag_chooses_it() {
 other_schemes_are_refused() {
 	local scheme line
 	for scheme in per-allocation stride bernoulli poisson-count; do
-		line=$(GEIGER_AGENT=$agent "$geiger" record -q --malloc --scheme $scheme -o "$scratch/no.geiger" true 2>&1) && return 1
+		line=$(GEIGER_AGENT=$agent "$geiger" record -q --malloc --scheme "$scheme" -o "$scratch/no.geiger" true 2>&1) && return 1
 		[[ $line == *"libgeiger-malloc has no other schemes"* && ! -e $scratch/no.geiger ]] || return 1
 		line=$(GEIGER_SCHEME=$scheme GEIGER_DIR=$scratch LD_PRELOAD=$library "$program" keep 2>&1 >"$scratch/out") || return 1
 		rm -f "$scratch"/geiger-*
