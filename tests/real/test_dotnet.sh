@@ -32,7 +32,7 @@ ask() {
 	"$GEIGER" sql --csv "$scratch/$1.geiger" "$2" | tail -n +2
 }
 
-# Some 45 samples of a run are chance: one in ten runs has none of a text, or none below <Main>.
+# A run has some 45 samples.  In one of ten runs no sample is of a text, or none is below <Main>.
 samples_have_types_and_names() {
 	local try
 	for try in 1 2 3; do
