@@ -22,6 +22,8 @@ bool gg_code_rule(struct gg_walk *w, struct gg_unwind_rule *ret_rule)
 
 enum {
 	INSTRUCTION_BYTES_MAX = 15,
+	CODE_BYTES = 2 * INSTRUCTION_BYTES_MAX, /* that decoding may look at */
+	CALL_BYTES_MAX = 7,
 	STEPS_MAX = 2000,    /* instructions of all paths */
 	CODE_PATHS_MAX = 16, /* conditional jumps that are still to be taken */
 	JUMPS_MAX = 32,      /* targets of jumps, which a path does not visit twice */
@@ -322,16 +324,26 @@ static bool is_prefix(uint8_t byte)
 	       byte == 0x65;
 }
 
-/* Decodes the instruction at `pc`, of which 2 * INSTRUCTION_BYTES_MAX bytes can be read. */
+/* What a wild stack takes for code may be anything, also the red zones of a sanitizer. */
+GG_RAW_STACK static void copy_code(uint8_t *to, uint64_t from, unsigned bytes)
+{
+	const volatile uint8_t *code = (const volatile uint8_t *)(uintptr_t)from;
+
+	for (unsigned i = 0; i < bytes; i++)
+		to[i] = code[i];
+}
+
+/* Decodes the instruction at `pc`, of which CODE_BYTES can be read. */
 static struct code_instruction decode(uint64_t pc)
 {
-	const uint8_t *start = (const uint8_t *)(uintptr_t)pc, *at = start;
+	uint8_t start[CODE_BYTES], *at = start;
 	struct code_instruction i = { NOTHING, 0, 0, 0 };
 	struct operands o = { 0 };
 	unsigned rex = 0, immediate;
 	bool is_narrow = false, is_0f;
 	uint8_t opcode;
 
+	copy_code(start, pc, CODE_BYTES);
 	for (; is_prefix(*at) && at < start + INSTRUCTION_BYTES_MAX; at++)
 		is_narrow |= *at == 0x66;
 	if ((*at & 0xf0) == 0x40)
@@ -484,7 +496,8 @@ static bool follow(struct code_search *s, struct code_path *p, const struct code
 /* True if the word there is a return address: a call stands before it. */
 GG_RAW_STACK static bool is_behind_call(struct gg_walk *w, struct code_bytes *code, uint64_t slot)
 {
-	const uint8_t *pc;
+	uint8_t before[CALL_BYTES_MAX + CODE_BYTES] = { 0 };
+	const uint8_t *pc = before + CALL_BYTES_MAX;
 	uint64_t word;
 
 	if (slot < w->sp || slot % 8 != 0 || slot > UINT64_MAX - 8 ||
@@ -492,13 +505,13 @@ GG_RAW_STACK static bool is_behind_call(struct gg_walk *w, struct code_bytes *co
 		return false;
 	word = gg_stack_word(slot);
 	if (word < CODE_PAGE_BYTES || !gg_module_lookup_has(word) ||
-	    !may_read(code, word - 7, word))
+	    !may_read(code, word - CALL_BYTES_MAX, word))
 		return false;
-	pc = (const uint8_t *)(uintptr_t)word;
+	copy_code(before, word - CALL_BYTES_MAX, CALL_BYTES_MAX);
 	if (pc[-5] == 0xe8)
 		return true;
 	/* call *reg, *(reg), *disp8(reg), *disp32(reg) or *slot(%rip), each perhaps with SIB */
-	for (unsigned bytes = 2; bytes <= 7; bytes++)
+	for (unsigned bytes = 2; bytes <= CALL_BYTES_MAX; bytes++)
 		if (pc[-(int)bytes] == 0xff && (pc[1 - (int)bytes] >> 3 & 7) == 2 &&
 		    1 + read_operands(pc + 1 - bytes, 0).bytes == bytes)
 			return true;
@@ -541,7 +554,7 @@ bool gg_code_rule(struct gg_walk *w, struct gg_unwind_rule *ret_rule)
 
 			if (++s.steps > STEPS_MAX)
 				return false;
-			if (!may_read(&s.code, p.pc, p.pc + 2 * INSTRUCTION_BYTES_MAX))
+			if (!may_read(&s.code, p.pc, p.pc + CODE_BYTES))
 				break;
 			i = decode(p.pc);
 			if (i.effect == RETURN) {
