@@ -324,7 +324,7 @@ static bool is_prefix(uint8_t byte)
 	       byte == 0x65;
 }
 
-/* What a wild stack takes for code may be anything, also the red zones of a sanitizer. */
+/* A wild stack may take anything for code, also the red zones of a sanitizer. */
 GG_RAW_STACK static void copy_code(uint8_t *to, uint64_t from, unsigned bytes)
 {
 	const volatile uint8_t *code = (const volatile uint8_t *)(uintptr_t)from;
