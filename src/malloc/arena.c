@@ -88,7 +88,8 @@ static void bin_insert(struct gg_malloc_slab *run)
 		run->next->previous = run;
 	bins->first[bin] = run;
 	bins->occupied[bin / 64] |= UINT64_C(1) << bin % 64;
-	bins->slice_count += run->slice_count;
+	/* Relaxed: gg_malloc_arena_purge_aged() looks at it before it takes the lock. */
+	gg_store_relaxed(&bins->slice_count, bins->slice_count + run->slice_count);
 	set_ends(run);
 }
 
@@ -105,7 +106,7 @@ static void bin_remove(struct gg_malloc_slab *run)
 		run->next->previous = run->previous;
 	if (bins->first[bin] == NULL)
 		bins->occupied[bin / 64] &= ~(UINT64_C(1) << bin % 64);
-	bins->slice_count -= run->slice_count;
+	gg_store_relaxed(&bins->slice_count, bins->slice_count - run->slice_count);
 	gg_store_relaxed(&run->owner, (uintptr_t)GG_MALLOC_OWNER_NONE);
 }
 
