@@ -118,6 +118,7 @@ two_runtimes_are_two_processes() {
 
 # serve - starts the program's server in the background, as $server, with requests for 60 s at most.
 serve() {
+	rm -f "$scratch/served" # an earlier server's answer would be taken for this one's
 	{
 		echo '{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2024-11-05",' \
 			'"capabilities":{},"clientInfo":{"name":"t","version":"1"}}}'
