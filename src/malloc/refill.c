@@ -458,9 +458,9 @@ static GG_APART struct gg_malloc_block *take_due(struct gg_malloc_heap *heap, un
 	return block;
 }
 
-/* Returns the sample of a block that take_due() took. */
-static GG_APART void *sample_due(struct gg_malloc_heap *heap, unsigned class, size_t bytes,
-                                 struct gg_malloc_block *block, double due_interval)
+/* Returns the sample whose home was taken from `rest`. */
+static GG_APART void *sample_home(struct gg_malloc_heap *heap, unsigned class, size_t bytes,
+                                  struct gg_malloc_block *home, double due_interval)
 {
 	struct gg_malloc_supply *supply = &heap->supplies[class];
 	struct gg_malloc_section outer = gg_malloc_section_begin();
@@ -470,8 +470,7 @@ static GG_APART void *sample_due(struct gg_malloc_heap *heap, unsigned class, si
 		hand(heap, class, supply->rest, supply->rest_count);
 	gg_malloc_section_end(outer);
 	/* If sampling was switched off meanwhile, the sample is dropped. */
-	return heap->plan != NULL ? gg_malloc_slots_sample(block, class, bytes, due_interval)
-	                          : block;
+	return heap->plan != NULL ? gg_malloc_slots_sample(home, class, bytes, due_interval) : home;
 }
 
 /*
@@ -482,35 +481,29 @@ static GG_APART void *sample_due(struct gg_malloc_heap *heap, unsigned class, si
 void *gg_malloc_refill(struct gg_malloc_heap *heap, unsigned class, size_t bytes)
 {
 	struct gg_malloc_supply *supply = &heap->supplies[class];
-	struct gg_malloc_block *block = NULL;
+	struct gg_malloc_block *block = NULL, *home = NULL;
 	struct gg_malloc_section outer;
 	double due_interval = 0;
-	bool is_sample, is_handed = true;
+	bool is_handed = true;
 
 	if (gg_unlikely(supply->is_due))
-		block = take_due(heap, class, &due_interval);
+		home = take_due(heap, class, &due_interval);
 	gg_malloc_heap_prepare(heap);
-	if (gg_unlikely(block != NULL))
-		return sample_due(heap, class, bytes, block, due_interval);
+	if (gg_unlikely(home != NULL))
+		return sample_home(heap, class, bytes, home, due_interval);
 	outer = gg_malloc_section_begin();
 	/* A signal handler may have got a list just now. */
 	if (!supply->is_due && heap->handed[class] == NULL)
 		is_handed = hand_next(heap, class);
-	/* An empty list: the first block of the rest is the sample. */
-	is_sample = is_handed && heap->handed[class] == NULL;
-	due_interval = supply->due_interval;
-	if (gg_unlikely(is_sample)) {
-		block = take_home(supply);
-		/* Here and not at the next call, whose way through the slow path this saves. */
-		if (supply->rest != NULL)
-			hand(heap, class, supply->rest, supply->rest_count);
-	} else if (gg_likely(is_handed)) {
-		block = heap->handed[class];
+	block = heap->handed[class];
+	if (gg_likely(block != NULL)) {
 		heap->handed[class] = block->next;
+	} else if (is_handed) { /* the first block of the rest is the sample */
+		due_interval = supply->due_interval;
+		home = take_home(supply);
 	}
 	gg_malloc_section_end(outer);
-	/* Sampling may have been switched off meanwhile: then the sample is dropped. */
-	if (gg_unlikely(is_sample) && heap->plan != NULL)
-		return gg_malloc_slots_sample(block, class, bytes, due_interval);
+	if (gg_unlikely(home != NULL))
+		return sample_home(heap, class, bytes, home, due_interval);
 	return block;
 }

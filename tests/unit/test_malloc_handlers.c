@@ -441,19 +441,26 @@ TEST(no_handler_interrupts_the_holder_of_the_table_of_huge_blocks)
 }
 
 /* Until the thread is back at the level of the section, it cannot be known. */
-TEST(a_section_that_a_handler_left_by_a_jump_ends_at_the_next_call)
+/* Allocates until a handler inside a section jumps back here. */
+static __attribute__((noinline)) void leave_section_by_jump(void)
 {
-	struct gg_malloc_heap *left;
 	jmp_buf here;
-	void *p;
 
-	geiger_free(geiger_malloc(100000));
-	left = gg_malloc_thread_heap;
 	if (setjmp(here) == 0) {
 		leaves = &here;
 		for (;;)
 			geiger_malloc(100);
 	}
+}
+
+TEST(a_section_that_a_handler_left_by_a_jump_ends_at_the_next_call)
+{
+	struct gg_malloc_heap *left;
+	void *p;
+
+	geiger_free(geiger_malloc(100000));
+	left = gg_malloc_thread_heap;
+	leave_section_by_jump();
 	CHECK(gg_malloc_inside != 0);
 	p = geiger_malloc(100);
 	CHECK_EQ_U64(gg_malloc_inside, 0);
@@ -466,16 +473,11 @@ TEST(a_section_that_a_handler_left_by_a_jump_ends_at_the_next_call)
 static void *end_after_a_jump(void *unused)
 {
 	struct gg_malloc_heap *left;
-	jmp_buf here;
 
 	(void)unused;
 	geiger_free(geiger_malloc(100));
 	left = gg_malloc_thread_heap;
-	if (setjmp(here) == 0) {
-		leaves = &here;
-		for (;;)
-			geiger_malloc(100);
-	}
+	leave_section_by_jump();
 	return left;
 }
 
