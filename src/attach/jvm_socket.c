@@ -16,6 +16,9 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
+#include "base/compiler.h"
+#include "base/time_units.h"
 #include "record/process/proc_file.h"
 
 enum {
@@ -244,10 +247,7 @@ static int open_socket(const struct gg_process_facts *facts, struct gg_error *er
 
 static int64_t now_ms(void)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1000 + now.tv_nsec / 1000000;
+	return (int64_t)(gg_clock_monotonic_ns() / (uint64_t)GG_NS_PER_MS);
 }
 
 /* Waits for these events.  Returns 0, or -Exxx; -ETIMEDOUT: the time was up. */
@@ -335,7 +335,7 @@ int gg_jvm_socket_load(const struct gg_process_facts *facts, const char *library
 	if (fd < 0)
 		return fd;
 	snprintf(place, sizeof(place), "process %d", (int)facts->pid);
-	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
+	for (size_t i = 0; i < GG_COUNT(words); i++)
 		gg_buf_append(&request, words[i], strlen(words[i]) + 1);
 	status = request.failed ? -ENOMEM : write_all(fd, request.data, request.length, until_ms);
 	if (status == 0)

@@ -141,14 +141,6 @@ static bool wants_ticks(const struct gg_followed_runtime *runtime)
 	       runtime->events == GG_DOTNET_SAMPLES && runtime->stream.reply_bytes > 0;
 }
 
-static void stop_session(struct gg_followed_runtime *runtime, int connection)
-{
-	GG_CLEANUP(gg_buf_done) struct gg_buf message = { 0 };
-
-	gg_dotnet_ipc_stop(&message, runtime->stream.session);
-	runtime->is_stopped = send_message(connection, &message);
-}
-
 /* Returns the spare connection, which is the caller's now; -1: none. */
 static int take_spare(struct gg_followed_runtime *runtime)
 {
@@ -466,28 +458,26 @@ static bool runs(const struct gg_followed_runtime *runtime)
 static void try_to_stop(struct gg_followed_runtime *runtime)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf message = { 0 };
-	int connection;
 
 	if (runtime->is_stopped || runtime->stream.state != GG_EVENT_STREAM_RUNS)
 		return;
+	gg_dotnet_ipc_stop(&message, runtime->stream.session);
 	if (runtime->spare_fd >= 0) {
-		stop_session(runtime, runtime->spare_fd);
+		runtime->is_stopped = send_message(runtime->spare_fd, &message);
 	} else if (runtime->socket.directory >= 0) {
-		gg_dotnet_ipc_stop(&message, runtime->stream.session);
-		connection = gg_dotnet_socket_send(&runtime->socket, &message, NULL);
-		runtime->is_stopped = connection >= 0;
-		runtime->spare_fd = connection; /* open until the stream ends */
+		/* The connection is open until the stream ends. */
+		runtime->spare_fd = gg_dotnet_socket_send(&runtime->socket, &message, NULL);
+		runtime->is_stopped = runtime->spare_fd >= 0;
 	}
 }
 
 /* The time for which this stream may be quiet before its reader gives up; 0: it has ended. */
 static int64_t patience_ns(const struct gg_followed_runtime *runtime)
 {
-	bool is_dead = kill(runtime->pid, 0) < 0 && errno == ESRCH;
-
 	if (!runs(runtime))
 		return 0;
-	return (is_dead ? DEAD_QUIET_MS : QUIET_MS) * GG_NS_PER_MS;
+	return (kill(runtime->pid, 0) < 0 && errno == ESRCH ? DEAD_QUIET_MS : QUIET_MS) *
+	       GG_NS_PER_MS;
 }
 
 void gg_diagnostic_port_stop(struct gg_diagnostic_port *port)
@@ -518,11 +508,13 @@ static void await_ends(struct gg_diagnostic_port *port, bool (*is_urgent)(void *
 		patience = 0;
 		for (size_t i = 0; i < port->runtimes.count; i++) {
 			struct gg_followed_runtime *runtime = port->runtimes.items[i];
+			int64_t own;
 
 			try_to_stop(runtime);
 			bytes_now += runtime->stream.bytes;
-			if (patience_ns(runtime) > patience)
-				patience = patience_ns(runtime);
+			own = patience_ns(runtime);
+			if (own > patience)
+				patience = own;
 		}
 		if (bytes_now != bytes)
 			last_ns = gg_clock_monotonic_ns();
@@ -534,12 +526,9 @@ static void await_ends(struct gg_diagnostic_port *port, bool (*is_urgent)(void *
 	}
 }
 
-void gg_diagnostic_port_finish(struct gg_diagnostic_port *port, bool (*is_urgent)(void *context),
-                               void *context)
+/* Closes all but the streams. */
+static void close_connections(struct gg_diagnostic_port *port)
 {
-	gg_diagnostic_port_stop(port);
-	if (port->epoll_fd >= 0)
-		await_ends(port, is_urgent, context);
 	close_fd(&port->listen_fd);
 	if (port->path[0] != '\0')
 		unlink(port->path);
@@ -547,31 +536,31 @@ void gg_diagnostic_port_finish(struct gg_diagnostic_port *port, bool (*is_urgent
 	for (size_t i = 0; port->epoll_fd >= 0 && i < GG_COUNT(port->newcomers); i++)
 		close_fd(&port->newcomers[i].fd);
 	for (size_t i = 0; i < port->runtimes.count; i++) {
-		struct gg_followed_runtime *runtime = port->runtimes.items[i];
-
-		/* Without its reader, a runtime ends the session itself. */
-		if (runtime->has_stream && runs(runtime))
-			gg_event_stream_end(&runtime->stream);
-		close_fd(&runtime->spare_fd);
-		gg_dotnet_socket_done(&runtime->socket);
+		close_fd(&port->runtimes.items[i]->spare_fd);
+		gg_dotnet_socket_done(&port->runtimes.items[i]->socket);
 	}
+}
+
+void gg_diagnostic_port_finish(struct gg_diagnostic_port *port, bool (*is_urgent)(void *context),
+                               void *context)
+{
+	gg_diagnostic_port_stop(port);
+	if (port->epoll_fd >= 0)
+		await_ends(port, is_urgent, context);
+	/* Without its reader, a runtime ends the session itself. */
+	for (size_t i = 0; i < port->runtimes.count; i++)
+		if (runs(port->runtimes.items[i]))
+			gg_event_stream_end(&port->runtimes.items[i]->stream);
+	close_connections(port);
 }
 
 void gg_diagnostic_port_done(struct gg_diagnostic_port *port)
 {
-	close_fd(&port->listen_fd);
-	if (port->path[0] != '\0')
-		unlink(port->path);
-	for (size_t i = 0; port->epoll_fd >= 0 && i < GG_COUNT(port->newcomers); i++)
-		close_fd(&port->newcomers[i].fd);
+	close_connections(port);
 	for (size_t i = 0; i < port->runtimes.count; i++) {
-		struct gg_followed_runtime *runtime = port->runtimes.items[i];
-
-		if (runtime->has_stream)
-			gg_event_stream_done(&runtime->stream);
-		close_fd(&runtime->spare_fd);
-		gg_dotnet_socket_done(&runtime->socket);
-		free(runtime);
+		if (port->runtimes.items[i]->has_stream)
+			gg_event_stream_done(&port->runtimes.items[i]->stream);
+		free(port->runtimes.items[i]);
 	}
 	gg_array_done(&port->runtimes);
 	gg_array_done(&port->left_out);
