@@ -513,7 +513,7 @@ TEST(ticks_without_sizes_are_sums_without_a_known_error)
 	nettrace_done(&writer);
 }
 
-/* Such ticks choose an object much as sample points do, but nothing tells how often they err. */
+/* A tick chooses one object of 100 KiB, but not at random, so its error is unknown. */
 TEST(ticks_with_sizes_are_samples_without_an_interval)
 {
 	static const uint64_t stack[] = { 0x1010 };
