@@ -8,6 +8,8 @@ same message as OTLP's JSON.  `check` lists what is wrong with a message.
 import base64
 import struct
 
+from varint import varint
+
 INT, TEXT64, FIXED, DOUBLE, BOOL, TEXT, HEXADECIMAL, BASE64 = range(8)
 
 # By message: field number -> (name in JSON, kind or message, repeated).
@@ -55,16 +57,6 @@ MESSAGES = {
     "key_value": {1: ("key", TEXT, False), 2: ("value", "any_value", False)},
     "any_value": {1: ("stringValue", TEXT, False), 3: ("intValue", TEXT64, False), 4: ("doubleValue", DOUBLE, False)},
 }
-
-
-def varint(data, at):
-    value = shift = 0
-    while True:
-        value |= (data[at] & 127) << shift
-        shift += 7
-        at += 1
-        if data[at - 1] < 128:
-            return value, at
 
 
 def number(kind, value):

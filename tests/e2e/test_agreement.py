@@ -26,6 +26,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from page_cells import Cells  # noqa: E402
 from sentences import check, in_scratch
+from varint import varint
 
 GEIGER, PROGRAM = os.environ["GEIGER"], os.environ["PROGRAM"]
 GROUPINGS = ("function", "line", "stack", "module", "size", "kind", "heap", "type")
@@ -242,18 +243,6 @@ def page(path, of):
         if largest:
             views["html, RSS"] = {"rss": max(largest), "rss is a bound": series["rss_peak"]["is_upper_bound"]}
     return views
-
-
-def varint(data, at):
-    """A whole number of protocol buffers, and where it ends."""
-    value = shift = 0
-    while True:
-        byte = data[at]
-        at += 1
-        value |= (byte & 127) << shift
-        shift += 7
-        if byte < 128:
-            return value, at
 
 
 def varints(data):

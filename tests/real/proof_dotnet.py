@@ -26,6 +26,7 @@ import sys
 import time
 
 from sentences import check, in_scratch, skip
+from varint import varint
 
 GEIGER = os.environ["GEIGER"]
 RUNS, WHOLE = int(sys.argv[1]), "--whole" in sys.argv
@@ -37,17 +38,6 @@ LIMIT = 300
 
 
 # --- the trace --------------------------------------------------------------------------------
-
-
-def varint(block, at):
-    value = shift = 0
-    while True:
-        byte = block[at]
-        at += 1
-        value |= (byte & 127) << shift
-        shift += 7
-        if byte < 128:
-            return value, at
 
 
 def events_of(block):
