@@ -14,6 +14,8 @@
  *           at its next refill.  A list that was handed before keeps the draw that cut it.
  * Runs      Large and huge blocks take their requested bytes from the stream of a gg_sampler.
  * Threads   The plan is published as a whole, and never changes or goes away.
+ * Memory    4 KiB for each plan.  Settings that come again get the plan that they had, so a control
+ *           that changes the interval for days needs some hundred at most.
  */
 #pragma once
 
@@ -72,6 +74,7 @@ struct gg_malloc_plan {
 	double class_intervals[GG_MALLOC_CLASS_COUNT];
 	const struct gg_optimal_rates *rates; /* of runs; NULL: all sizes have one interval */
 	uint64_t seed;                        /* 0: the system chooses */
+	const struct gg_malloc_plan *older;   /* an earlier plan; NULL: this is the first one */
 };
 
 /* Before the first allocation, or once for all; NULL members are not called. */

@@ -9,6 +9,8 @@
  *
  * Counts     libgeiger-malloc counts all allocations of each size class, and all live ones.  Then
  *            plans are made from these counts, and nothing is learned.
+ * Error      With libgeiger-malloc and a wanted error, plans keep the error and save samples
+ *            (gg_rate_learning_plan_for_error).
  * Immutable  A published plan never changes and is never freed, so a thread may keep using an old
  *            one.  GG_RATE_LEARNING_PLANS_MAX plans suffice for 2^40 samples.  Changes of the
  *            interval need plans as well; when all are used, the last plan stays.
@@ -41,6 +43,17 @@ void gg_rate_plan_use_counts(gg_rate_plan_count *count_classes);
  * plan; the first one after 32.  True: new rates were published.
  */
 bool gg_rate_plan_visit(uint64_t interval_bytes);
+
+/*
+ * As gg_rate_plan_visit(), for an interval that gives live bytes a wanted error.  The plan keeps
+ * that error with fewer samples.  No class has an interval above `coarser` times this one; coarser
+ * >= 1.
+ */
+bool gg_rate_plan_visit_for_error(uint64_t interval_bytes, double coarser);
+
+/* Returns the rates of such a plan; NULL: none was made. */
+const struct gg_optimal_rates *gg_rate_plan_rates_for_error(uint64_t interval_bytes,
+                                                            double coarser);
 
 /* True if plans are in use.  If not, the functions below do nothing. */
 bool gg_rate_plan_is_on(void);

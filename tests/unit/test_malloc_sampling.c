@@ -656,6 +656,34 @@ TEST(totals_are_unbiased_while_lists_are_taken_back_and_plans_change)
 	          (ledger.count - (double)blocks) / sqrt(ledger.count_variance));
 }
 
+/* A control goes up and down a grid of intervals for days, and plans are never freed. */
+TEST(settings_that_come_again_get_the_plan_that_they_had)
+{
+	static struct gg_optimal_rates rates;
+	const struct gg_malloc_plan *coarse, *fine, *by_rates;
+
+	gg_rate_learning_plan_for((struct gg_optimal_class[GG_SIZE_CLASS_COUNT]){ { 0 } }, 4096,
+	                          &rates);
+	REQUIRE(gg_malloc_set_interval(4096, 3));
+	coarse = gg_malloc_plan();
+	REQUIRE(gg_malloc_set_interval(1024, 3));
+	fine = gg_malloc_plan();
+	REQUIRE(gg_malloc_set_rates(4096, &rates, 3));
+	by_rates = gg_malloc_plan();
+	CHECK(coarse != fine && coarse != by_rates && by_rates->rates == &rates);
+	REQUIRE(gg_malloc_set_interval(4096, 4));
+	CHECK(gg_malloc_plan() != coarse && gg_malloc_plan()->seed == 4);
+	for (int i = 0; i < 1000; i++) {
+		REQUIRE(gg_malloc_set_interval(4096, 3));
+		CHECK(gg_malloc_plan() == coarse);
+		REQUIRE(gg_malloc_set_interval(1024, 3));
+		CHECK(gg_malloc_plan() == fine);
+		REQUIRE(gg_malloc_set_rates(4096, &rates, 3));
+		CHECK(gg_malloc_plan() == by_rates);
+	}
+	begin(0, 0);
+}
+
 /* Runs of three slices begin at each third slice of some part of the arena. */
 TEST(bytes_of_a_large_arena_are_counted)
 {

@@ -381,3 +381,70 @@ TEST(budgets_out_of_reach_give_the_floor_or_the_ceiling_to_all)
 	classes[7].live = classes[7].allocated + 1;
 	CHECK_EQ_I64(gg_optimal_rates_plan(classes, 1, &bounds, &rates), -EINVAL);
 }
+
+/* Returns the variance of live bytes; *ret_samples: the samples that the rates take. */
+static double rates_variance(const struct gg_optimal_class *classes, const double *intervals,
+                             double *ret_samples)
+{
+	double variance = 0;
+
+	*ret_samples = 0;
+	for (int i = 0; i < GG_SIZE_CLASS_COUNT; i++) {
+		double size = fmax(classes[i].size_bytes, 1), p = -expm1(-size / intervals[i]);
+
+		variance += size * size * classes[i].live * (1 - p) / p;
+		*ret_samples += classes[i].allocated * p;
+	}
+	return variance;
+}
+
+/* No other plan for that many samples has a smaller variance, so none for it has fewer samples. */
+TEST(rates_for_a_variance_have_it_and_are_those_of_the_least_samples)
+{
+	static struct gg_optimal_class classes[GG_SIZE_CLASS_COUNT];
+	static struct gg_optimal_rates rates, least;
+	const double interval = 0x1p16;
+	struct gg_optimal_bounds bounds = { interval / 32, interval * 4, interval };
+	double intervals[GG_SIZE_CLASS_COUNT];
+
+	for (int i = 0; i < GG_SIZE_CLASS_COUNT; i++)
+		intervals[i] = interval;
+	for (uint64_t seed = 0; seed < 50; seed++) {
+		double wanted, variance, wanted_samples, samples, unlike = 0;
+
+		fill_all(classes, 1000 * seed);
+		wanted = rates_variance(classes, intervals, &wanted_samples);
+		CHECK_EQ_I64(gg_optimal_rates_for_variance(classes, interval, &bounds, &rates), 0);
+		variance = rates_variance(classes, rates.intervals, &samples);
+		CHECK_MSG(fabs(variance / wanted - 1) < 1e-6, "seed %d: %g of %g", (int)seed,
+		          variance, wanted);
+		CHECK_MSG(samples < wanted_samples, "seed %d: %g of %g", (int)seed, samples,
+		          wanted_samples);
+		CHECK_EQ_I64(gg_optimal_rates_plan(classes, samples, &bounds, &least), 0);
+		for (int i = 0; i < GG_SIZE_CLASS_COUNT; i++)
+			unlike = fmax(unlike, fabs(least.intervals[i] / rates.intervals[i] - 1));
+		CHECK_MSG(unlike < 1e-6, "seed %d: off by %g", (int)seed, unlike);
+	}
+}
+
+TEST(variances_out_of_reach_give_one_of_the_bounds)
+{
+	static struct gg_optimal_class classes[GG_SIZE_CLASS_COUNT];
+	static struct gg_optimal_rates rates;
+	const struct gg_optimal_bounds bounds = { 100, 1000, 100 }, none = { 0.5, 1000, 0 };
+
+	fill_all(classes, 1);
+	CHECK_EQ_I64(gg_optimal_rates_for_variance(classes, 1, &bounds, &rates), 0);
+	for (int i = 0; i < GG_SIZE_CLASS_COUNT; i++)
+		CHECK(rates.intervals[i] == 100);
+	CHECK_EQ_I64(gg_optimal_rates_for_variance(classes, 1e6, &bounds, &rates), 0);
+	for (int i = 0; i < GG_SIZE_CLASS_COUNT; i++)
+		CHECK(classes[i].allocated == 0 || rates.intervals[i] == 1000);
+	CHECK_EQ_I64(gg_optimal_rates_for_variance(classes, 100, &none, &rates), -EINVAL);
+	CHECK_EQ_I64(gg_optimal_rates_for_variance(classes, NAN, &bounds, &rates), -EINVAL);
+	for (int i = 0; i < GG_SIZE_CLASS_COUNT; i++)
+		classes[i].live = 0;
+	CHECK_EQ_I64(gg_optimal_rates_for_variance(classes, 500, &bounds, &rates), 0);
+	for (int i = 0; i < GG_SIZE_CLASS_COUNT; i++)
+		CHECK(classes[i].allocated == 0 || rates.intervals[i] == 1000);
+}

@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "abi/attach_request.h"
+#include "base/percent.h"
 #include "geiger/malloc.h"
 #include "malloc/class_counts.h"
 #include "malloc/class_sampling.h"
@@ -25,6 +26,7 @@
 #include "runtime/agent_log.h"
 #include "runtime/dump/dump_trigger.h"
 #include "runtime/environment.h"
+#include "runtime/overhead_budget.h"
 #include "runtime/platform/allocator_functions.h"
 #include "runtime/platform/elf_lookup.h"
 #include "runtime/platform/real_functions.h"
@@ -34,6 +36,7 @@
 #include "runtime/rate_plan.h"
 #include "runtime/start.h"
 #include "runtime/thread.h"
+#include "stats/sampling/error_control.h"
 
 enum { VISIT_BYTES = 1 << 20 };
 
@@ -152,9 +155,24 @@ static void log_other_allocator(void)
 		             " does not", GG_AGENT_LOG_END);
 }
 
+/*
+ * How many times the interval a class of sizes may have while the interval follows an error; 0: it
+ * does not.  If it follows an overhead as well, it may be too coarse for the error already.
+ */
+static double error_coarser(void)
+{
+	uint32_t overhead_ppm, error_ppm;
+
+	gg_overhead_budget_read(&overhead_ppm, &error_ppm);
+	return error_ppm != 0 && overhead_ppm == 0
+	               ? gg_error_control_coarser((double)error_ppm / GG_PPM)
+	               : 0;
+}
+
 /* The interval of the process, as process_settings.c chooses it for threads. */
 static void set_plan(void)
 {
+	double coarser = error_coarser();
 	uint64_t interval_bytes = gg_load_relaxed(&gg_process.interval_bytes);
 	uint64_t seed = gg_process.options.sampler.seed;
 	const struct gg_optimal_rates *rates = NULL;
@@ -165,8 +183,12 @@ static void set_plan(void)
 	}
 	if (gg_process_settings_is_startup())
 		interval_bytes = gg_process.options.startup_interval;
+	else if (coarser > 0)
+		rates = gg_rate_plan_rates_for_error(interval_bytes, coarser);
 	else
 		rates = gg_rate_plan_rates(interval_bytes);
+	if (coarser > 0 && rates != NULL)
+		gg_overhead_budget_note_coarsest((uint64_t)((double)interval_bytes * coarser) + 1);
 	if (rates != NULL)
 		gg_malloc_set_rates((double)interval_bytes, rates, seed);
 	else
@@ -176,11 +198,18 @@ static void set_plan(void)
 /* Brings new settings to the allocator.  On the sample path of a process that records. */
 static void apply_settings(void)
 {
+	uint64_t interval_bytes;
 	uint32_t free_now = 0, change_count;
+	double coarser;
+	bool is_new;
 
 	gg_process_settings_refresh();
+	interval_bytes = gg_load_relaxed(&gg_process.interval_bytes);
+	coarser = error_coarser();
+	is_new = coarser > 0 ? gg_rate_plan_visit_for_error(interval_bytes, coarser)
+	                     : gg_rate_plan_visit(interval_bytes);
 	/* Release: a thread that sees the count sees the plan. */
-	if (gg_unlikely(gg_rate_plan_visit(gg_load_relaxed(&gg_process.interval_bytes))))
+	if (gg_unlikely(is_new))
 		gg_add_release(&gg_process.change_count, 1);
 	/* Acquire: pairs with the release of the thread that changed the settings. */
 	change_count = gg_load_acquire(&gg_process.change_count);

@@ -4,15 +4,24 @@
 
 #include "base/assert.h"
 #include "stats/sampling/interval_grid.h"
+#include "stats/sampling/optimal.h"
 
 #define Z_SQUARED  3.841458820694124 /* of the normal law, 95 % */
 #define MARGIN     1.2
 #define EXTRA      4
 #define FINER_MOST 16
+#define COARSER    0.25
 
 double gg_error_control_needed(double error)
 {
 	return MARGIN * Z_SQUARED / (error * error) + EXTRA;
+}
+
+double gg_error_control_coarser(double error)
+{
+	double coarser = COARSER / error;
+
+	return coarser < 1 ? 1 : coarser > GG_OPTIMAL_COARSER ? GG_OPTIMAL_COARSER : coarser;
 }
 
 void gg_error_control_init(struct gg_error_control *c, const struct gg_error_options *options)

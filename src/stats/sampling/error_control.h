@@ -58,3 +58,9 @@ void gg_error_control_init(struct gg_error_control *c, const struct gg_error_opt
  */
 uint64_t gg_error_control_step(struct gg_error_control *c, double bytes, double variance,
                                double allocated_bytes);
+
+/*
+ * How many times the interval a class of sizes may have, at least 1: so many that what a group of
+ * that error may have missed of the class widens its interval by some 2 % only.
+ */
+double gg_error_control_coarser(double error);

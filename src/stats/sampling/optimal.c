@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <math.h> /* INFINITY; nothing that libm would have to provide */
+#include <stdbool.h>
 
 #include "base/assert.h"
 #include "stats/sampling/elementary.h"
@@ -24,6 +25,7 @@ static double urgency(const struct gg_optimal_class *class, double survival)
 /* A size class in the plan: its samples cost hold(c * urgency) of the budget. */
 struct course {
 	double allocated, urgency, floor, ceiling;
+	double live_square; /* Z^2 l */
 };
 
 static double hold(double p, const struct course *course)
@@ -40,43 +42,106 @@ static double samples_at(const struct course *courses, size_t count, double c)
 	return samples;
 }
 
-/*
- * Finds the c that uses up the budget.  The number of samples grows with c in straight pieces, with
- * a bend wherever a class leaves its floor or reaches its ceiling.  So the search finds the two
- * bends around the budget, and then the point on the line between them.  The result is infinite if
- * the budget is enough for everything.
- */
-static double solve(const struct course *courses, size_t count, double budget)
+/* The sum of Z^2 l (1-p)/p: the variance of live bytes. */
+static double variance_at(const struct course *courses, size_t count, double c)
 {
-	double low = 0, high = INFINITY, fixed = 0, slope = 0;
+	double variance = 0;
 
-	gg_assert(count <= GG_SIZE_CLASS_COUNT && budget >= 0);
+	for (size_t i = 0; i < count; i++)
+		variance += courses[i].live_square *
+		            (1 / hold(c * courses[i].urgency, &courses[i]) - 1);
+	return variance;
+}
+
+/* Two neighboring values of c at which a class leaves its floor or reaches its ceiling. */
+struct bends {
+	double low, high; /* 0 and INFINITY: there is no bend to that side */
+};
+
+/*
+ * Finds the bends around the wanted number of samples, which grows with c, or around the wanted
+ * variance, which falls.
+ */
+static struct bends find_bends(const struct course *courses, size_t count, double wanted,
+                               bool is_variance)
+{
+	struct bends bends = { 0, INFINITY };
+
+	gg_assert(count <= GG_SIZE_CLASS_COUNT && wanted >= 0);
 	for (size_t i = 0; i < 2 * count; i++) {
 		const struct course *course = &courses[i / 2];
 		double bend = (i % 2 ? course->ceiling : course->floor) / course->urgency;
 
-		if (!(bend > low && bend < high))
+		if (!(bend > bends.low && bend < bends.high))
 			continue;
-		if (samples_at(courses, count, bend) <= budget)
-			low = bend;
+		if (is_variance ? variance_at(courses, count, bend) >= wanted
+		                : samples_at(courses, count, bend) <= wanted)
+			bends.low = bend;
 		else
-			high = bend;
+			bends.high = bend;
 	}
-	/* Between two neighboring bends the number of samples is fixed + c * slope. */
-	if (high == INFINITY)
+	return bends;
+}
+
+/*
+ * True if the class has the same p between the two bends.  Compares the bends themselves, because
+ * k * high may round to either side of the floor.
+ */
+static bool is_fixed(const struct course *course, const struct bends *bends)
+{
+	double k = course->urgency;
+
+	return course->floor / k >= bends->high || course->ceiling / k <= bends->low;
+}
+
+/*
+ * Finds the c that uses up the budget.  Between two neighboring bends the number of samples is
+ * fixed + c * slope.  The result is infinite if the budget is enough for everything.
+ */
+static double solve(const struct course *courses, size_t count, double budget)
+{
+	struct bends bends = find_bends(courses, count, budget, false);
+	double fixed = 0, slope = 0;
+
+	if (bends.high == INFINITY)
 		return INFINITY;
 	for (size_t i = 0; i < count; i++) {
 		const struct course *course = &courses[i];
-		double k = course->urgency;
 
-		/* Compare the bends themselves, because k * high may round to either side of the
-		 * floor. */
-		if (course->floor / k >= high || course->ceiling / k <= low)
-			fixed += course->allocated * hold(low * k, course);
+		if (is_fixed(course, &bends))
+			fixed += course->allocated * hold(bends.low * course->urgency, course);
 		else
-			slope += course->allocated * k;
+			slope += course->allocated * course->urgency;
 	}
-	return slope > 0 ? (budget - fixed) / slope : low;
+	return slope > 0 ? (budget - fixed) / slope : bends.low;
+}
+
+/*
+ * Finds the c with that variance.  Between two neighboring bends the variance is fixed + part / c.
+ * The result is infinite if no p below the ceilings is large enough.
+ */
+static double solve_variance(const struct course *courses, size_t count, double wanted)
+{
+	struct bends bends = find_bends(courses, count, wanted, true);
+	double fixed = 0, part = 0;
+
+	if (bends.high == INFINITY)
+		return INFINITY;
+	for (size_t i = 0; i < count; i++) {
+		const struct course *course = &courses[i];
+		double p = hold(bends.low * course->urgency, course);
+
+		if (is_fixed(course, &bends)) {
+			fixed += course->live_square * (1 / p - 1);
+		} else {
+			part += course->live_square / course->urgency;
+			fixed -= course->live_square;
+		}
+	}
+	/* Rounding may leave nothing between the two bends. */
+	return part > 0 && wanted > fixed && part / (wanted - fixed) < bends.high
+	               ? part / (wanted - fixed)
+	               : bends.high;
 }
 
 /* Adds up the classes, with the samples that no plan can avoid. */
@@ -148,44 +213,94 @@ void gg_optimal_rates_set(struct gg_optimal_rates *rates,
 	}
 }
 
-int gg_optimal_rates_plan(const struct gg_optimal_class classes[static GG_SIZE_CLASS_COUNT],
-                          double budget, const struct gg_optimal_bounds *bounds,
-                          struct gg_optimal_rates *ret_rates)
-{
+/* The classes of a plan for rates, without those that get the interval of unseen classes. */
+struct rate_courses {
+	unsigned count, classes[GG_SIZE_CLASS_COUNT];
 	struct course courses[GG_SIZE_CLASS_COUNT];
-	double lengths[GG_SIZE_CLASS_COUNT], intervals[GG_SIZE_CLASS_COUNT], allocated, live, c;
-	unsigned planned[GG_SIZE_CLASS_COUNT], count = 0;
+	double lengths[GG_SIZE_CLASS_COUNT];
+};
 
-	if (!(bounds->shortest >= 1 && bounds->longest >= bounds->shortest) || !(budget >= 0) ||
+static int set_courses(const struct gg_optimal_class classes[static GG_SIZE_CLASS_COUNT],
+                       const struct gg_optimal_bounds *bounds, struct rate_courses *set)
+{
+	double allocated, live;
+
+	set->count = 0;
+	if (!(bounds->shortest >= 1 && bounds->longest >= bounds->shortest) ||
 	    add_up(classes, GG_SIZE_CLASS_COUNT, &allocated, &live) < 0)
 		return -EINVAL;
 	for (unsigned i = 0; i < GG_SIZE_CLASS_COUNT; i++) {
 		struct gg_optimal_class class = classes[i];
+		unsigned n = set->count;
 
-		intervals[i] = bounds->unseen;
 		if (!(class.allocated > 0) && bounds->unseen > 0)
 			continue;
 		if (!(class.size_bytes > 0))
 			class.size_bytes = (double)gg_length_bytes(gg_size_class_bytes(i));
-		lengths[count] = class.size_bytes;
-		planned[count] = i;
-		courses[count++] = (struct course){
+		set->classes[n] = i;
+		set->lengths[n] = class.size_bytes;
+		set->courses[n] = (struct course){
 			.allocated = class.allocated,
 			.urgency = urgency(&class, allocated > 0 ? live / allocated : 1),
 			.floor = -gg_expm1(-class.size_bytes / bounds->longest),
 			.ceiling = -gg_expm1(-class.size_bytes / bounds->shortest),
+			.live_square = class.size_bytes * class.size_bytes * class.live,
 		};
+		set->count++;
 	}
-	c = solve(courses, count, budget);
-	for (unsigned i = 0; i < count; i++) {
-		double p = hold(c * courses[i].urgency, &courses[i]);
+	return 0;
+}
+
+/* c may be infinite. */
+static void set_rates(const struct rate_courses *set, const struct gg_optimal_bounds *bounds,
+                      double c, struct gg_optimal_rates *ret_rates)
+{
+	double intervals[GG_SIZE_CLASS_COUNT];
+
+	for (unsigned i = 0; i < GG_SIZE_CLASS_COUNT; i++)
+		intervals[i] = bounds->unseen;
+	for (unsigned i = 0; i < set->count; i++) {
+		const struct course *course = &set->courses[i];
+		double p = hold(c * course->urgency, course);
 
 		/* If p is 1 to the last digit, it does not determine the interval: any will do. */
-		intervals[planned[i]] = c == INFINITY             ? bounds->shortest
-		                        : p <= courses[i].floor   ? bounds->longest
-		                        : p >= courses[i].ceiling ? bounds->shortest
-		                                                  : -lengths[i] / gg_log1p(-p);
+		intervals[set->classes[i]] = c == INFINITY        ? bounds->shortest
+		                             : p <= course->floor ? bounds->longest
+		                             : p >= course->ceiling
+		                                     ? bounds->shortest
+		                                     : -set->lengths[i] / gg_log1p(-p);
 	}
 	gg_optimal_rates_set(ret_rates, intervals);
+}
+
+int gg_optimal_rates_plan(const struct gg_optimal_class classes[static GG_SIZE_CLASS_COUNT],
+                          double budget, const struct gg_optimal_bounds *bounds,
+                          struct gg_optimal_rates *ret_rates)
+{
+	struct rate_courses set;
+
+	if (!(budget >= 0) || set_courses(classes, bounds, &set) < 0)
+		return -EINVAL;
+	set_rates(&set, bounds, solve(set.courses, set.count, budget), ret_rates);
+	return 0;
+}
+
+int gg_optimal_rates_for_variance(const struct gg_optimal_class classes[static GG_SIZE_CLASS_COUNT],
+                                  double interval, const struct gg_optimal_bounds *bounds,
+                                  struct gg_optimal_rates *ret_rates)
+{
+	struct rate_courses set;
+	double wanted = 0, square = 0, c;
+
+	if (!(interval >= 1) || set_courses(classes, bounds, &set) < 0)
+		return -EINVAL;
+	for (unsigned i = 0; i < set.count; i++) {
+		square += set.courses[i].live_square;
+		wanted += set.courses[i].live_square *
+		          (1 / -gg_expm1(-set.lengths[i] / interval) - 1);
+	}
+	/* Nothing that is live needs no samples but those of the bound. */
+	c = square > 0 ? solve_variance(set.courses, set.count, wanted) : 0;
+	set_rates(&set, bounds, c, ret_rates);
 	return 0;
 }

@@ -111,6 +111,15 @@ GG_MUST_CHECK int gg_optimal_rates_plan(
 	const struct gg_optimal_class classes[static GG_SIZE_CLASS_COUNT], double budget,
 	const struct gg_optimal_bounds *bounds, struct gg_optimal_rates *ret_rates);
 
+/*
+ * Plans as above, but instead of a budget the variance is given: that which live bytes have if all
+ * classes are sampled at `interval`, which is at least 1.  The plan has as few samples as possible.
+ * If the bounds leave no such plan, it has all classes at one of the bounds.
+ */
+GG_MUST_CHECK int gg_optimal_rates_for_variance(
+	const struct gg_optimal_class classes[static GG_SIZE_CLASS_COUNT], double interval,
+	const struct gg_optimal_bounds *bounds, struct gg_optimal_rates *ret_rates);
+
 /* Returns the smallest size of a class. */
 static inline uint64_t gg_size_class_bytes(unsigned class)
 {

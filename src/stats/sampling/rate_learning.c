@@ -59,17 +59,24 @@ void gg_rate_learning_classes(const struct gg_rate_learning *learned, enum gg_fo
 	}
 }
 
+static void set_all(double interval, struct gg_optimal_rates *ret_rates)
+{
+	double intervals[GG_SIZE_CLASS_COUNT];
+
+	for (unsigned i = 0; i < GG_SIZE_CLASS_COUNT; i++)
+		intervals[i] = interval > 1 ? interval : 1;
+	gg_optimal_rates_set(ret_rates, intervals);
+}
+
 void gg_rate_learning_plan_for(const struct gg_optimal_class classes[static GG_SIZE_CLASS_COUNT],
                                double interval, struct gg_optimal_rates *ret_rates)
 {
 	struct gg_optimal_bounds bounds = gg_optimal_bounds_of(interval);
-	double intervals[GG_SIZE_CLASS_COUNT], budget = 0;
+	double budget = 0;
 
 	/* Every allocation is wanted, so no class may have a longer interval. */
 	if (!(interval > 1)) {
-		for (unsigned i = 0; i < GG_SIZE_CLASS_COUNT; i++)
-			intervals[i] = 1;
-		gg_optimal_rates_set(ret_rates, intervals);
+		set_all(1, ret_rates);
 		return;
 	}
 	bounds.unseen = interval > GG_RATE_LEARNING_CLOSER ? interval / GG_RATE_LEARNING_CLOSER : 1;
@@ -79,11 +86,23 @@ void gg_rate_learning_plan_for(const struct gg_optimal_class classes[static GG_S
 
 		if (classes[i].allocated > 0)
 			budget += classes[i].allocated * -gg_expm1(-length / interval);
-		intervals[i] = interval;
 	}
 	/* The plan fails only for invalid bounds or classes.  Then all classes get the interval. */
 	if (gg_optimal_rates_plan(classes, budget, &bounds, ret_rates) < 0)
-		gg_optimal_rates_set(ret_rates, intervals);
+		set_all(interval, ret_rates);
+}
+
+void gg_rate_learning_plan_for_error(
+	const struct gg_optimal_class classes[static GG_SIZE_CLASS_COUNT], double interval,
+	double coarser, struct gg_optimal_rates *ret_rates)
+{
+	struct gg_optimal_bounds bounds = gg_optimal_bounds_of(interval);
+
+	bounds.longest = interval * coarser;
+	bounds.unseen = interval;
+	if (!(interval > 1) ||
+	    gg_optimal_rates_for_variance(classes, interval, &bounds, ret_rates) < 0)
+		set_all(interval, ret_rates);
 }
 
 void gg_rate_learning_plan(const struct gg_rate_learning *learned, enum gg_focus focus,

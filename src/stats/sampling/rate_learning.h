@@ -75,8 +75,8 @@ static inline uint64_t gg_rate_learning_next(uint64_t sample_count)
 	                                             : sample_count + sample_count / 4;
 }
 
-/* The most plans before 2^40 samples. */
-enum { GG_RATE_LEARNING_PLANS_MAX = 128 };
+/* The most plans before 2^40 samples, and those of intervals that change meanwhile. */
+enum { GG_RATE_LEARNING_PLANS_MAX = 256 };
 
 /* Returns the classes as learned, with the survival that the plan uses. */
 void gg_rate_learning_classes(const struct gg_rate_learning *learned, enum gg_focus focus,
@@ -89,3 +89,11 @@ void gg_rate_learning_plan(const struct gg_rate_learning *learned, enum gg_focus
 /* Plans from classes that the caller has counted. */
 void gg_rate_learning_plan_for(const struct gg_optimal_class classes[static GG_SIZE_CLASS_COUNT],
                                double interval, struct gg_optimal_rates *ret_rates);
+
+/*
+ * Plans rates that give live bytes the same variance as `poisson` at that interval, with as few
+ * samples as possible.  No class has an interval of more than `coarser` times that; coarser >= 1.
+ */
+void gg_rate_learning_plan_for_error(
+	const struct gg_optimal_class classes[static GG_SIZE_CLASS_COUNT], double interval,
+	double coarser, struct gg_optimal_rates *ret_rates);
