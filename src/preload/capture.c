@@ -6,6 +6,7 @@
 
 #include "base/atomic.h"
 #include "base/single_thread.h"
+#include "region/writer/site_totals.h"
 #include "region/writer/stack_table.h"
 #include "runtime/frame_places.h"
 #include "runtime/modules/mapped_modules.h"
@@ -51,15 +52,20 @@ uint32_t gg_capture_stack(struct gg_thread_block *block, uint64_t now_ns)
 	struct gg_region *region = &gg_process.region;
 	struct gg_unwind_stack stack;
 	uint32_t ours = 0, known = 0, count, id;
+	bool is_merged;
 
 	gg_mapped_modules_refresh();
 	gg_unwind_capture(&block->unwind, block->pcs, GG_COUNT(block->pcs), 0, &stack);
 	gg_add_alone_or_relaxed(&region->header->unwind_endings[stack.ending], 1);
+	is_merged = gg_load_relaxed(&gg_runtime_frames_source) != NULL;
+	if (stack.is_repeated && stack.reused_tag == block->stack_tag && !is_merged) {
+		gg_region_site_total_prefetch(region, block->last_stack);
+		return block->last_stack;
+	}
 	while (ours < stack.count && gg_capture_is_our_code(stack.frames[ours]))
 		ours++;
 	count = stack.count - ours;
-	if (gg_unlikely(gg_load_relaxed(&gg_runtime_frames_source) != NULL) &&
-	    capture_merged(block, &stack, ours, now_ns, &id))
+	if (gg_unlikely(is_merged) && capture_merged(block, &stack, ours, now_ns, &id))
 		return id;
 	/*
 	 * The unwinder copied its outer frames from the stack that was interned last, if both tags
@@ -73,6 +79,7 @@ uint32_t gg_capture_stack(struct gg_thread_block *block, uint64_t now_ns)
 	 * prefix.
 	 */
 	block->stack_tag += 1;
+	block->last_stack = id;
 	if (gg_likely(count > 0 && count <= region->max_frames && stack.cut_at == stack.count))
 		gg_unwind_set_tag(&block->unwind, block->stack_tag);
 	/* The modules of the reused frames were registered when that stack was interned. */

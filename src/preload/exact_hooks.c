@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stdint.h>
 
-#include "base/clock.h"
+#include "base/fast_clock.h"
 #include "preload/capture.h"
 #include "runtime/exact_mode.h"
 #include "runtime/platform/real_functions.h"
@@ -48,7 +48,7 @@ static inline void leave(struct gg_thread *t, struct gg_thread_block *block)
 
 static inline void count(struct gg_thread_block *block, void *p, size_t bytes)
 {
-	uint64_t now_ns = gg_clock_monotonic_ns();
+	uint64_t now_ns = gg_fast_clock_ns(&block->clock);
 	uint32_t stack;
 
 	gg_process_settings_refresh();
@@ -82,7 +82,7 @@ static inline void count_free(struct gg_thread_block *block, const struct gg_exa
 
 	block->last_address = 0;
 	gg_exact_freed(&gg_exact_mode, &block->record, freed, is_temporary,
-	               gg_clock_monotonic_ns());
+	               gg_fast_clock_ns(&block->clock));
 }
 
 void gg_exact_hooks_close(void *p)

@@ -6,7 +6,9 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/fast_clock.h"
 #include "runtime/process.h"
+#include "runtime/syscalls.h"
 #include "runtime/thread.h"
 
 struct gg_exact gg_exact_mode;
@@ -23,10 +25,22 @@ static void let_all_frees_pass(void)
 	gg_store_release(&gg_process.region.filter.view, (uint64_t)(uintptr_t)all_maybe + 63);
 }
 
+/* True if the kernel reads its clock by the processor's counter of ticks. */
+static bool has_counter(void)
+{
+	char name[8];
+	ssize_t length = gg_syscall_read_file(
+		"/sys/devices/system/clocksource/clocksource0/current_clocksource", name,
+		sizeof(name));
+
+	return length == 4 && memcmp(name, "tsc\n", 4) == 0;
+}
+
 int gg_exact_mode_begin(void)
 {
 	if (!gg_exact_init(&gg_exact_mode, &gg_process.region, gg_process.options.exact_live_most))
 		return -ENOMEM;
+	gg_fast_clock_use_counter(has_counter());
 	let_all_frees_pass();
 	return 0;
 }

@@ -28,6 +28,7 @@
 #include "abi/agent_functions.h"
 #include "base/atomic.h"
 #include "base/compiler.h"
+#include "base/fast_clock.h"
 #include "region/writer/region.h"
 #include "runtime/process.h"
 #include "stats/sampling/sampler.h"
@@ -75,7 +76,9 @@ struct gg_thread_block {
 	/* With exact counts: the block that the thread allocated last; 0: freed, or none. */
 	uint64_t last_address;
 	uint64_t exact_count; /* blocks that the thread has counted */
-	uint64_t stack_tag;   /* the unwinder's tag of the stack interned last; others are older */
+	struct gg_fast_clock clock;
+	uint64_t stack_tag;  /* the unwinder's tag of the stack interned last; others are older */
+	uint32_t last_stack; /* the id of that stack */
 	struct gg_region_thread record;
 	struct gg_unwind_thread unwind;
 	struct gg_stack_cache stack_cache;

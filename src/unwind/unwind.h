@@ -104,6 +104,8 @@ struct gg_unwind_stack {
 	 */
 	uint32_t reused_count;
 	uint64_t reused_tag;
+	/* The whole trace is the one with that tag, which it keeps. */
+	bool is_repeated;
 };
 
 /*

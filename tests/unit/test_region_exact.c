@@ -220,6 +220,33 @@ TEST(the_peak_is_exact_in_bytes_and_by_stack)
 	teardown();
 }
 
+/* The child's clock may be a little behind that of a thread of the parent. */
+TEST(a_fork_tells_blocks_apart_whatever_the_clocks_say)
+{
+	struct gg_region_view view;
+	struct gg_exact_block block;
+	struct sums seen[STACKS];
+	void *const old = (void *)(uintptr_t)64, *const new = (void *)(uintptr_t)640;
+
+	setup(0);
+	gg_exact_allocated(&exact, &threads[0], old, 100, stacks[0], 5000);
+	gg_exact_before_fork(&exact);
+	gg_exact_adopt(&exact, 4000);
+	gg_exact_after_fork(&exact);
+	gg_exact_allocated(&exact, &threads[0], new, 30, stacks[1], 4500);
+	REQUIRE(gg_exact_take(&exact, old, &block));
+	gg_exact_freed(&exact, &threads[0], &block, false, 4600);
+	REQUIRE(gg_exact_take(&exact, new, &block));
+	gg_exact_freed(&exact, &threads[0], &block, false, 4700);
+	REQUIRE(region_view(&region, &view));
+	sum_view(&view, false, seen);
+	CHECK(seen[0].freed_count == 0 && seen[1].freed_count == 1);
+	CHECK_EQ_U64(seen[1].freed_bytes, 30);
+	CHECK_EQ_U64(view.header.exact.inherited_count, 1);
+	gg_region_view_done(&view);
+	teardown();
+}
+
 TEST(an_address_that_is_allocated_again_was_freed)
 {
 	struct gg_region_view view;

@@ -38,7 +38,7 @@ struct line {
 static struct line lines[COROUTINES]; /* 0: the main program */
 static unsigned line_now;
 static uint64_t random_state;
-static uint64_t walks_left, walks_done, reused_frames, all_frames;
+static uint64_t walks_left, walks_done, reused_frames, all_frames, repeated_walks;
 static bool has_failed;
 
 static struct gg_stack_cache stack_cache;
@@ -66,6 +66,8 @@ static bool tag_is_right(const struct gg_unwind_stack *stack)
 		return true;
 	if (stack->reused_tag != 0 && kept[slot].tag != stack->reused_tag)
 		return true; /* so long ago that it is not kept */
+	if (stack->is_repeated && kept[slot].count != stack->count)
+		return false;
 	return stack->reused_tag != 0 && kept[slot].count >= stack->reused_count &&
 	       memcmp(stack->frames + stack->count - stack->reused_count,
 	              kept[slot].frames + kept[slot].count - stack->reused_count,
@@ -95,6 +97,8 @@ NOINLINE static void compare_walks(void)
 	has_failed |= stack[0].ending != GG_UNWIND_COMPLETE;
 	reused_frames += stack[1].reused_count;
 	all_frames += stack[1].count;
+	has_failed |= stack[1].is_repeated && stack[1].reused_count != stack[1].count;
+	repeated_walks += stack[1].is_repeated;
 	gg_unwind_set_tag(&thread[1], tag);
 	memcpy(kept[tag % KEPT_STACKS].frames, stack[1].frames, stack[1].count * sizeof(uint64_t));
 	kept[tag % KEPT_STACKS].tag = tag;
@@ -299,8 +303,10 @@ TEST(a_walk_with_the_stack_cache_is_the_walk_without_it)
 	random_state = 20;
 	walks_left = walks != NULL ? strtoull(walks, NULL, 10) : 100000;
 	run_line();
-	printf("%" PRIu64 " walks, %" PRIu64 " frames, %" PRIu64 " of them from the stack cache\n",
-	       walks_done, all_frames, reused_frames);
+	printf("%" PRIu64 " walks, %" PRIu64 " of them repeated, %" PRIu64 " frames, %" PRIu64
+	       " of them from the stack cache\n",
+	       walks_done, repeated_walks, all_frames, reused_frames);
 	CHECK(!has_failed);
+	CHECK(repeated_walks > walks_done / 100);
 	CHECK(reused_frames > all_frames / 20);
 }

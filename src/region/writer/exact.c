@@ -40,7 +40,7 @@ void gg_exact_adopt(struct gg_exact *exact, uint64_t now_ns)
 	}
 	header->inherited_count = gg_exact_live_count(&exact->live);
 	header->inherited_bytes = exact->live_bytes;
-	exact->forked_ns = now_ns;
+	exact->forked_ns = gg_exact_live_latest_ns(&exact->live, now_ns);
 	exact->live_bytes = exact->peak_bytes = exact->noted_bytes = 0;
 	exact->peak_number = 0;
 	exact->is_noting = 0;
@@ -148,6 +148,15 @@ static GG_APART void note_peak(struct gg_exact *exact, uint64_t live_bytes, uint
 
 /* --- operations --- */
 
+/*
+ * In a forked child, a clock that is a little behind that of a thread of the parent must not make a
+ * new block an inherited one.
+ */
+static inline uint64_t after_fork(const struct gg_exact *exact, uint64_t now_ns)
+{
+	return gg_likely(now_ns > exact->forked_ns) ? now_ns : exact->forked_ns + 1;
+}
+
 static GG_APART void stop(struct gg_exact *exact, uint64_t now_ns)
 {
 	struct gg_region_exact *header = &exact->region->header->exact;
@@ -173,7 +182,7 @@ void gg_exact_allocated(struct gg_exact *exact, const struct gg_region_thread *t
                         const void *pointer, uint64_t bytes, uint32_t stack, uint64_t now_ns)
 {
 	struct gg_exact_block block = { .address = (uintptr_t)pointer,
-		                        .time_ns = now_ns,
+		                        .time_ns = after_fork(exact, now_ns),
 		                        .size_bytes = bytes },
 			      replaced;
 	struct gg_exact_total *total;

@@ -220,6 +220,8 @@ enum gg_exact_put gg_exact_live_put(struct gg_exact_live *live, const struct gg_
 	} else {
 		shard->count++;
 	}
+	if (block->time_ns > shard->latest_ns)
+		shard->latest_ns = block->time_ns;
 	*slot = pack(block);
 	unlock_shard(shard);
 	return result;
@@ -290,6 +292,16 @@ uint64_t gg_exact_live_count(const struct gg_exact_live *live)
 	for (uint32_t i = 0; i < GG_EXACT_SHARDS; i++)
 		count += gg_load_relaxed(&live->shards[i].count);
 	return count;
+}
+
+uint64_t gg_exact_live_latest_ns(const struct gg_exact_live *live, uint64_t least_ns)
+{
+	uint64_t latest_ns = least_ns;
+
+	for (uint32_t i = 0; i < GG_EXACT_SHARDS; i++)
+		if (live->shards[i].latest_ns > latest_ns)
+			latest_ns = live->shards[i].latest_ns;
+	return latest_ns;
 }
 
 void gg_exact_live_lock_all(struct gg_exact_live *live)

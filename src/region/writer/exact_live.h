@@ -46,7 +46,8 @@ struct gg_exact_shard {
 	uint32_t count, capacity;
 	uint32_t is_first; /* the slots are part of the first mapping */
 	struct gg_exact_slot *slots;
-	uint64_t padding[5];
+	uint64_t latest_ns; /* no block has a later time */
+	uint64_t padding[4];
 };
 
 struct gg_exact_live {
@@ -118,6 +119,9 @@ bool gg_exact_live_take(struct gg_exact_live *live, uint64_t address,
 
 /* The number of blocks; exact if no thread changes the table. */
 uint64_t gg_exact_live_count(const struct gg_exact_live *live);
+
+/* Returns the latest time of a block that ever was in the table; at least `least_ns`. */
+uint64_t gg_exact_live_latest_ns(const struct gg_exact_live *live, uint64_t least_ns);
 
 /* Around a fork: the child has all tables whole. */
 void gg_exact_live_lock_all(struct gg_exact_live *live);

@@ -181,7 +181,22 @@ GG_COLD static void capture_nested(struct gg_unwind_thread *outer, struct gg_wal
 		walk(w);
 	finish(w, skip, ret_stack);
 	ret_stack->reused_tag = 0;
+	ret_stack->is_repeated = false;
 	gg_store_relaxed(&outer->stats.nested_walks, outer->stats.nested_walks + 1);
+}
+
+/*
+ * True if the walk repeats the last one from its first frame on, as in a loop that allocates.  Then
+ * the trace is in the output, and the stack cache needs no change.
+ */
+static inline bool repeats(struct gg_walk *w)
+{
+	const struct gg_stack_cache *cache = w->stack_cache;
+	uint32_t at = w->cached_index;
+
+	return cache != NULL && w->is_own && cache->is_latest && at < GG_STACK_CACHE_FRAMES &&
+	       at + cache->count == GG_STACK_CACHE_FRAMES && cache->sps[at] == w->sp &&
+	       gg_stack_cache_meet(w);
 }
 
 __attribute__((noinline)) void gg_unwind_capture(struct gg_unwind_thread *thread, uint64_t *pcs,
@@ -200,10 +215,15 @@ __attribute__((noinline)) void gg_unwind_capture(struct gg_unwind_thread *thread
 	gg_fence_signal(); /* A handler that sees half-changed data also sees busy_sp set. */
 	begin(&w, thread, pcs, max);
 	ret_stack->reused_tag = w.stack_cache != NULL ? w.stack_cache->tag : 0;
-	if (gg_walk_enter_stack(&w))
-		walk(&w);
+	ret_stack->is_repeated = false;
+	if (gg_walk_enter_stack(&w)) {
+		if (repeats(&w))
+			ret_stack->is_repeated = ret_stack->reused_tag != 0;
+		else
+			walk(&w);
+	}
 	finish(&w, skip, ret_stack);
-	if (w.stack_cache != NULL)
+	if (w.stack_cache != NULL && !ret_stack->is_repeated)
 		gg_stack_cache_remember(&w);
 	gg_fence_signal();
 	thread->busy_sp = 0;
