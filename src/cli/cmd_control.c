@@ -189,7 +189,8 @@ static double allocated_per_second(const struct region_status *shown)
 	double bytes = 0;
 
 	for (uint32_t i = 0; i < shown->view.site_total_count; i++)
-		bytes += gg_fixed_value(shown->view.site_totals[i].allocated.bytes);
+		if (shown->view.site_totals[i].is_inherited == 0)
+			bytes += gg_fixed_value(shown->view.site_totals[i].allocated.bytes);
 	return shown->age_seconds > 0 ? bytes / shown->age_seconds : 0;
 }
 

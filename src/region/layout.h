@@ -400,7 +400,12 @@ struct gg_region_site_total {
 	struct gg_sums allocated;
 	struct gg_sums freed;
 	uint32_t lifetimes[GG_REGION_LIFETIME_COUNT]; /* of freed samples, modulo 2^32 */
-	uint64_t reserved[2];
+	/*
+	 * 1: `allocated` is what was live at the fork, by the parent's thread, and never changes.
+	 * Agents before 0.1.0 count such blocks in other records, where this is 0.
+	 */
+	uint64_t is_inherited;
+	uint64_t reserved;
 };
 
 /* The low bits of gg_region_redo_slot.state are the operation; the others count operations. */
@@ -553,6 +558,7 @@ static_assert(sizeof(struct gg_region_site_total) == 320, "bytes a stack and thr
 GG_LAYOUT(gg_region_site_total, allocated, 16);
 GG_LAYOUT(gg_region_site_total, freed, 96);
 GG_LAYOUT(gg_region_site_total, lifetimes, 176);
+GG_LAYOUT(gg_region_site_total, is_inherited, 304);
 static_assert(sizeof(struct gg_region_redo_slot) == 192, "bytes a thread");
 GG_LAYOUT(gg_region_redo_slot, sums, 24);
 GG_LAYOUT(gg_region_redo_slot, sample, 104);

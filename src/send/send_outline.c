@@ -68,6 +68,7 @@ struct gg_send_workspace {
 	size_t used_count;
 	uint64_t look; /* 1, 2, ... */
 	GG_ARRAY(struct row_sums) rows;
+	GG_ARRAY(struct gg_sums) own_freed; /* by row, of a forked process */
 	GG_ARRAY(struct gg_otlp_values) values;
 	struct gg_plain_tally live, allocated;
 	struct gg_buf head, tail;
@@ -84,6 +85,7 @@ void gg_send_workspace_free(struct gg_send_workspace *workspace)
 	if (workspace == NULL)
 		return;
 	gg_array_done(&workspace->rows);
+	gg_array_done(&workspace->own_freed);
 	gg_array_done(&workspace->values);
 	gg_buf_done(&workspace->head);
 	gg_buf_done(&workspace->tail);
@@ -162,12 +164,20 @@ static struct known_share *share_of(struct gg_send_workspace *workspace,
 	return known;
 }
 
-static struct row_sums *sums_of(const struct gg_send_outline *outline,
-                                struct gg_send_workspace *workspace, uint32_t node)
+/* Returns the row of a node, or the number of rows. */
+static size_t row_of(const struct gg_send_outline *outline, uint32_t node)
 {
 	uint32_t row = node < outline->node_count ? outline->row_of_node[node] : NO_ROW;
 
-	return row != NO_ROW ? &workspace->rows.items[row] : NULL;
+	return row != NO_ROW ? row : outline->row_count;
+}
+
+static struct row_sums *sums_of(const struct gg_send_outline *outline,
+                                struct gg_send_workspace *workspace, uint32_t node)
+{
+	size_t row = row_of(outline, node);
+
+	return row < outline->row_count ? &workspace->rows.items[row] : NULL;
 }
 
 static uint64_t rest_bytes_of(const struct gg_region_sample *sample)
@@ -210,8 +220,8 @@ static bool add_live(const struct gg_send_outline *outline, struct gg_send_works
 }
 
 /*
- * True if the process freed nothing but blocks that it inherited: these are not what it allocated
- * (record/process/aggregates.h).
+ * True if a process whose region does not tell inherited blocks apart freed no others: these are
+ * not what it allocated (record/process/aggregates.h).
  */
 static bool freed_inherited_alone(const struct gg_region_view *view)
 {
@@ -227,36 +237,89 @@ static bool freed_inherited_alone(const struct gg_region_view *view)
 	return freed_count > 0 && live_count + freed_count == inherited_count;
 }
 
+/* Adds freed blocks, which have no samples any more, to a row and to the tally. */
+static void add_freed_sums(const struct gg_send_outline *outline,
+                           struct gg_send_workspace *workspace, struct row_sums *sums,
+                           const struct gg_sums *freed)
+{
+	const struct gg_folded sum = {
+		.sample_count = freed->sample_count,
+		.seen_bytes = freed->size_bytes,
+		.bytes = gg_fixed_value(freed->bytes),
+		.bytes_variance = gg_fixed_value(freed->bytes_variance),
+		.count = gg_fixed_value(freed->count),
+		.count_variance = gg_fixed_value(freed->count_variance),
+		.sampling_interval = outline->aggregate_interval,
+		.scheme = outline->scheme,
+		.most_bytes = UINT64_MAX,
+	};
+
+	sums->allocated_bytes += sum.bytes;
+	sums->allocated_count += sum.count;
+	gg_plain_tally_add_folded(&workspace->allocated, &sum);
+}
+
+/*
+ * Adds what a forked process allocated and freed.  Of the inherited blocks it freed those that were
+ * live at the fork and are not live now.  The rest of its frees is of its own blocks.  Nodes
+ * without a row share the last element: such a node has inherited blocks alone, so its rest is 0.
+ */
+static bool add_freed_by_child(const struct gg_send_outline *outline,
+                               struct gg_send_workspace *workspace,
+                               const struct gg_region_view *view)
+{
+	struct gg_sums *own;
+
+	if (!gg_array_extend(&workspace->own_freed, outline->row_count + 1))
+		return false;
+	own = workspace->own_freed.items;
+	memset(own, 0, (outline->row_count + 1) * sizeof(*own));
+	for (uint32_t i = 0; i < view->site_total_count; i++) {
+		const struct gg_region_site_total *total = &view->site_totals[i];
+		size_t row = row_of(outline, total->stack);
+
+		gg_sums_add(&own[row], &total->freed);
+		if (total->is_inherited == 1)
+			gg_sums_subtract(&own[row], &total->allocated);
+	}
+	for (uint32_t i = 0; i < view->live_count; i++) {
+		const struct gg_region_sample *sample = &view->live[i];
+		struct gg_draw draw = gg_region_sample_draw(sample);
+		struct gg_sums sums;
+
+		if (sample->id >= outline->inherited_below_id)
+			continue;
+		sums = gg_sums_of(&draw, sample->size_bytes);
+		gg_sums_add(&own[row_of(outline, sample->stack)], &sums);
+	}
+	for (size_t i = 0; i < outline->row_count; i++) {
+		if ((int64_t)own[i].sample_count < 0 || gg_fixed_value(own[i].bytes) < 0 ||
+		    gg_fixed_value(own[i].count) < 0)
+			return false;
+		if (own[i].sample_count > 0)
+			add_freed_sums(outline, workspace, &workspace->rows.items[i], &own[i]);
+	}
+	return own[outline->row_count].sample_count == 0;
+}
+
 /* Freed blocks have no samples any more: the sums of their stack and thread stand for them. */
 static bool add_freed(const struct gg_send_outline *outline, struct gg_send_workspace *workspace,
                       const struct gg_region_view *view)
 {
+	if (outline->inherited_below_id != 0 && gg_region_view_tells_inherited(view))
+		return add_freed_by_child(outline, workspace, view);
 	if (freed_inherited_alone(view))
 		return true;
 	for (uint32_t i = 0; i < view->site_total_count; i++) {
 		const struct gg_region_site_total *total = &view->site_totals[i];
-		const struct gg_sums *freed = &total->freed;
 		struct row_sums *sums;
-		struct gg_folded sum = {
-			.sample_count = freed->sample_count,
-			.seen_bytes = freed->size_bytes,
-			.bytes = gg_fixed_value(freed->bytes),
-			.bytes_variance = gg_fixed_value(freed->bytes_variance),
-			.count = gg_fixed_value(freed->count),
-			.count_variance = gg_fixed_value(freed->count_variance),
-			.sampling_interval = outline->aggregate_interval,
-			.scheme = outline->scheme,
-			.most_bytes = UINT64_MAX,
-		};
 
-		if (freed->sample_count == 0)
+		if (total->freed.sample_count == 0)
 			continue;
 		sums = sums_of(outline, workspace, total->stack);
 		if (sums == NULL)
 			return false;
-		sums->allocated_bytes += sum.bytes;
-		sums->allocated_count += sum.count;
-		gg_plain_tally_add_folded(&workspace->allocated, &sum);
+		add_freed_sums(outline, workspace, sums, &total->freed);
 	}
 	return true;
 }

@@ -53,5 +53,8 @@ const char *recording_text(struct recording *r, const char *query);
 /* Waits until a query gives a number of at least that. */
 bool recording_wait_for(struct recording *r, const char *query, double least, double seconds);
 
-/* Is what totals say the sum of samples and aggregates, for each process and stack? */
+/*
+ * Is what totals say the sum of samples and aggregates, for each process and stack?  Totals alone
+ * have inherited blocks that were freed before anybody looked.
+ */
 bool recording_adds_up(struct recording *r);

@@ -274,19 +274,24 @@ TEST(without_history_times_of_frees_are_bounds_and_forks_do_not_allocate_twice)
 {
 	/* Four processes: 1000 blocks that three inherit, and 1000 of each of those. */
 	const double truth = 4000.0 * 1000;
+	double allocated;
 	struct recording r;
 
 	if (CHECK(recording_begin(&r)) && run_alone(&r, "X=1", "fork", "1000")) {
 		salvage(&r);
-		is_bounded(&r, (const char *const[]){ "report", r.path, "--json", NULL },
-		           "allocated_bytes", truth, truth + OTHERS_MAX);
+		allocated = member_of(
+			output_of(&r, (const char *const[]){ "report", r.path, "--json", NULL }),
+			"allocated_bytes", "estimate");
+		/* Regions tell inherited blocks apart, so no bounds are needed. */
+		CHECK_MSG(allocated >= truth && allocated <= truth + OTHERS_MAX, "%.0f, truth %.0f",
+		          allocated, truth);
 		is_bounded(&r,
 		           (const char *const[]){ "report", r.path, "-m", "temporary", "--json",
 		                                  NULL },
 		           "selected_bytes", 0, truth + OTHERS_MAX);
 		CHECK_EQ_DOUBLE(recording_number(&r, "select count(*) from note where text like "
 		                                     "'%may be inherited%'"),
-		                1);
+		                0);
 	}
 	recording_end(&r);
 }

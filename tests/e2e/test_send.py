@@ -711,6 +711,62 @@ def heirs():
           expect(total < 100000, f"{total} bytes"), expect(any(is_quick(request.body) for request in received), "none is quick"))
 
 
+def by_process(profile):
+    """The sums that processes allocated, sorted, since pids differ from run to run."""
+    text = subprocess.run([GEIGER, "report", profile, "--json", "--metric", "allocated", "--by", "process",
+                           "--limit", "0"], check=True, capture_output=True, text=True).stdout
+    return sorted(row["self"]["estimate"] for row in json.loads(text)["rows"])
+
+
+def forks():
+    """Forked processes free what they inherited, and end or are killed; the sender ends 20 times."""
+    if "AGENT" not in os.environ:
+        return
+    argv = [os.environ["SEND_PROGRAM"], "share", "3"]
+    lines = [300 + 90 * i + {6: 1000000, 13: 3000000}.get(i, 0) for i in range(20)]
+    seed = {"GEIGER_SEED": "5"}
+    recorded = subprocess.run([GEIGER, "record", "-q", "-i", "4096", "-o", "forks.geiger", *argv], text=True,
+                              input="".join(f"{line}\n" for line in lines), env={**os.environ, **seed},
+                              capture_output=True, timeout=PERIOD)
+    os.mkdir("forks")
+    program = Program("forks", argv, seed)
+    with Receiver() as receiver:
+        receiver.plan = ["ok", 503, "cut"]
+        sender, text = None, ""
+        for number, line in enumerate(lines):
+            program.allocate(line)
+            if number >= 2:  # children have freed before the first look
+                sender = Sender("forks", receiver, "forks-state", settings={"HOME": os.getcwd()})
+                until = time.monotonic() + 0.1 * (number % 4)
+                while time.monotonic() < until:
+                    time.sleep(0.01)
+                sender.process.send_signal(signal.SIGKILL if number % 2 else signal.SIGTERM)
+                text += sender.end()
+        program.end()
+        for _ in range(2):
+            result = send("forks", "--to", receiver.url, "--state", "forks-state", "--flush", "60")
+        received = sums_by_pid(receiver.take())
+    regions = {int(name.split("-")[1]): os.path.join("forks", name) for name in os.listdir("forks")
+               if name.endswith(".region")}
+    wanted, found = by_process("forks.geiger"), sorted(total for total, _ in received.values())
+    check("what_forked_processes_inherited_is_not_what_they_allocated",
+          expect(recorded.returncode == 0 and result.returncode == 0, recorded.stderr + result.stderr),
+          expect(len(wanted) == len(found) == 4, f"{len(wanted)} and {len(found)} processes"),
+          *[differs(a, b, 20 * max(count for _, count in received.values())) for a, b in zip(found, wanted)],
+          *[differs(received[pid][0], report(region, "allocated"), 20 * received[pid][1])
+            for pid, region in regions.items()])
+
+
+def sums_by_pid(requests):
+    """By pid: what it allocated, and the number of its profiles.  An id counts once."""
+    sums = {}
+    for identity, (pid, total) in {profile[0]: (profile[1], profile[3]) for request in requests
+                                   for profile in otlp_profiles(request.body)[0] if profile[2] == "alloc_space"}.items():
+        before, count = sums.get(pid, (0, 0))
+        sums[pid] = before + total, count + 1
+    return sums
+
+
 def short_of_files():
     """A sender that has no files left for a while goes on."""
     if "AGENT" not in os.environ:
@@ -858,6 +914,7 @@ def run():
     idle()
     two_ways()
     heirs()
+    forks()
     short_of_files()
     cleaning()
     memory()

@@ -236,6 +236,94 @@ TEST_WITH(scene, any_order_of_events_and_losses_adds_up)
 	check_sums(scene);
 }
 
+/* --- a forked process that nobody saw before it freed what it inherited --- */
+
+struct child {
+	uint64_t sample_count, size_bytes, shared_count;
+	uint32_t process;
+};
+
+static int count_of_child(const struct gg_profile_aggregate *aggregate, void *context)
+{
+	struct child *child = context;
+
+	if (aggregate->process != child->process)
+		return 0;
+	child->sample_count += aggregate->sums.sample_count;
+	child->size_bytes += aggregate->sums.size_bytes;
+	child->shared_count += aggregate->is_shared;
+	return 0;
+}
+
+/*
+ * The child frees 8 inherited blocks and 6 of its own 10, and then the recorder looks.  An agent
+ * before 0.1.0 does not tell inherited blocks apart.
+ */
+static struct child look_at_child(struct scene *scene, bool is_old, bool is_full)
+{
+	struct gg_region_options options;
+	struct gg_region_file map;
+	struct gg_target *target;
+	struct child child = { 0 };
+
+	for (int i = 0; i < 20; i++)
+		allocate(scene, i % STACKS);
+	gg_ingest_drain(scene->target, false);
+	region_small_options(&options);
+	options.pid = 8;
+	REQUIRE(gg_region_file_create_anonymous(&map, "child", scene->region.map.bytes) == 0);
+	REQUIRE(gg_region_adopt(&scene->region, &map, &options) == 0);
+	gg_region_thread_begin(&scene->region, &scene->thread, 9, "child", 0);
+	for (int i = 0; i < 10; i++)
+		allocate(scene, i % STACKS);
+	for (uint32_t i = 0; i < 8; i++)
+		free_one(scene, i);
+	for (uint32_t i = 20; i < 26; i++)
+		free_one(scene, i);
+	CHECK(region_is_valid(&scene->region));
+	for (uint32_t i = 0; is_old && i < scene->region.tables[GG_TABLE_SITE_TOTALS].used_count;
+	     i++)
+		((struct gg_region_site_total *)gg_region_at(&scene->region, GG_TABLE_SITE_TOTALS,
+		                                             i))
+			->is_inherited = 0;
+	REQUIRE(gg_target_open(&target, &scene->set, &scene->writer, dup(scene->region.map.fd), 0,
+	                       scene->target->id, false, &scene->error) == 0);
+	REQUIRE(gg_inherited_take(target, &scene->error) == 0);
+	target->seen_is_full = is_full;
+	REQUIRE(gg_final_state_write(target, (struct gg_end_bounds){ 1 << 20, 1 << 20 },
+	                             "exited 0") == 0);
+	REQUIRE(gg_profile_writer_commit(&scene->writer) == 0);
+	child.process = target->id;
+	REQUIRE(gg_profile_each_aggregate(scene->profile, count_of_child, &child, &scene->error) ==
+	        0);
+	return child;
+}
+
+TEST_WITH(scene, inherited_blocks_that_a_child_freed_unseen_are_in_no_aggregate)
+{
+	struct child child = look_at_child(scene, false, false);
+
+	CHECK_EQ_U64(child.sample_count, 6);
+	CHECK_EQ_U64(child.size_bytes, 6000);
+	CHECK_EQ_U64(child.shared_count, 0);
+}
+
+TEST_WITH(scene, nor_are_they_in_the_sum_over_all_stacks)
+{
+	struct child child = look_at_child(scene, false, true);
+
+	CHECK_EQ_U64(child.sample_count, 6);
+	CHECK_EQ_U64(child.size_bytes, 6000);
+}
+
+TEST_WITH(scene, an_older_agent_does_not_tell_them_apart)
+{
+	struct child child = look_at_child(scene, true, false);
+
+	CHECK_EQ_U64(child.sample_count, 14);
+	CHECK(child.shared_count > 0);
+}
+
 /* --- the end of a recording that the process outlives --- */
 
 enum { LIVING_BLOCKS = 8 };

@@ -449,6 +449,106 @@ TEST(a_forked_child_has_what_was_live_at_the_fork)
 	gg_region_done(&region, true);
 }
 
+/* Makes the region that of a child, as in a forked process. */
+static bool adopt(void)
+{
+	struct gg_region_options options;
+	struct gg_region_file map;
+
+	region_small_options(&options);
+	options.pid = 8;
+	return CHECK_EQ_I64(gg_region_file_create_anonymous(&map, "child", region.map.bytes), 0) &&
+	       CHECK_EQ_I64(gg_region_adopt(&region, &map, &options), 0);
+}
+
+struct told {
+	uint64_t inherited_count, allocated_count, freed_count, overflow_count;
+	bool tells;
+};
+
+static struct told told(void)
+{
+	struct told told = { 0 };
+	struct gg_region_view view;
+
+	CHECK(region_is_valid(&region));
+	if (!CHECK(region_view(&region, &view)))
+		return told;
+	told.tells = gg_region_view_tells_inherited(&view);
+	for (uint32_t i = 0; i < view.site_total_count; i++) {
+		const struct gg_region_site_total *total = &view.site_totals[i];
+
+		*(total->is_inherited == 1
+		          ? &told.inherited_count
+		          : &told.allocated_count) += total->allocated.sample_count;
+		told.freed_count += total->freed.sample_count;
+		CHECK(total->is_inherited == 0 || total->freed.sample_count == 0);
+		if (total->stack == GG_STACK_OVERFLOW)
+			told.overflow_count += total->allocated.sample_count;
+	}
+	gg_region_view_done(&view);
+	return told;
+}
+
+/* Parent and child have threads without a record, and allocate at the same stacks. */
+TEST(what_was_live_at_a_fork_has_totals_of_its_own)
+{
+	struct gg_region_thread thread, unknown;
+	struct told found;
+
+	if (!begin(512, 1024))
+		return;
+	gg_region_thread_begin(&region, &thread, 1, "parent", 0);
+	gg_region_thread_resume(&region, &unknown, 0);
+	for (uint64_t i = 1; i <= 200; i++)
+		record_block(i % 2 ? &thread : &unknown, i * 16);
+	found = told();
+	CHECK(found.tells && found.inherited_count == 0 && found.allocated_count == 200);
+	for (int generation = 1; generation <= 2; generation++) {
+		uint64_t base = (uint64_t)generation * 0x100000;
+
+		if (!adopt())
+			return;
+		gg_region_thread_begin(&region, &thread, 9, "child", 0);
+		gg_region_thread_resume(&region, &unknown, 0);
+		for (uint64_t i = 1; i <= 100; i++)
+			record_block(i % 2 ? &thread : &unknown, base + i * 16);
+		for (uint64_t i = 1; i <= 40; i++) /* inherited ones */
+			CHECK(release(i % 3 ? &thread : &unknown,
+			              (uint64_t)generation * 640 + i * 16));
+		for (uint64_t i = 1; i <= 30; i++)
+			CHECK(release(i % 3 ? &thread : &unknown, base + i * 16));
+		found = told();
+		CHECK(found.tells);
+		CHECK_EQ_U64(found.inherited_count, generation == 1 ? 200 : 230);
+		CHECK_EQ_U64(found.allocated_count, 100);
+		CHECK_EQ_U64(found.freed_count, 70);
+	}
+	gg_region_done(&region, true);
+}
+
+/* Its samples count in the stack that represents all without totals, not in inherited ones. */
+TEST(a_child_without_space_for_totals_of_its_own_leaves_inherited_ones_alone)
+{
+	struct gg_region_thread thread;
+	struct told found;
+
+	if (!begin(512, 26)) /* of 25 stacks, and the first one */
+		return;
+	gg_region_thread_begin(&region, &thread, 1, "parent", 0);
+	for (uint64_t i = 1; i <= 40; i++)
+		record_block(&thread, i * 16);
+	if (!adopt())
+		return;
+	gg_region_thread_begin(&region, &thread, 9, "child", 0);
+	for (uint64_t i = 1; i <= 10; i++)
+		record_block(&thread, 0x100000 + i * 16);
+	found = told();
+	CHECK(found.tells && found.inherited_count == 40 && found.allocated_count == 10);
+	CHECK_EQ_U64(found.overflow_count, 10);
+	gg_region_done(&region, true);
+}
+
 /* Forks while other threads are in the middle of everything. */
 TEST(a_fork_between_threads_leaves_a_consistent_child)
 {

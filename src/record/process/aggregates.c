@@ -145,6 +145,23 @@ static void write_unseen(struct gg_target *target, const struct unseen_sums *uns
 			mark_seen(target, &unseen[i]);
 }
 
+/* True if the totals are of blocks that an ancestor allocated, whose samples stand for them. */
+static bool is_ancestors(const struct gg_target *target, const struct gg_region_site_total *total)
+{
+	return target->tells_inherited && total->is_inherited == 1;
+}
+
+static struct gg_sums allocated_by(const struct gg_target *target,
+                                   const struct gg_region_view *view)
+{
+	struct gg_sums sums = { 0 };
+
+	for (uint32_t i = 0; i < view->site_total_count; i++)
+		if (!is_ancestors(target, &view->site_totals[i]))
+			gg_sums_add(&sums, &view->site_totals[i].allocated);
+	return sums;
+}
+
 /*
  * Writes one aggregate for all stacks.  Once `seen` is full, no stack's own difference is known,
  * but the sums over all stacks still are.
@@ -152,13 +169,13 @@ static void write_unseen(struct gg_target *target, const struct unseen_sums *uns
 static int put_aggregate_sum(struct gg_target *target, const struct gg_region_view *view,
                              const struct gg_span *span)
 {
-	struct gg_region_totals totals = gg_region_view_totals(view);
+	struct gg_sums rest = allocated_by(target, view);
 
-	gg_sums_subtract(&totals.allocated, &target->seen_sums);
-	if ((int64_t)totals.allocated.sample_count <= 0)
+	gg_sums_subtract(&rest, &target->seen_sums);
+	if ((int64_t)rest.sample_count <= 0)
 		return 0;
-	if (add_aggregate(target, GG_STACK_EMPTY, 0, &totals.allocated, span))
-		gg_sums_add(&target->seen_sums, &totals.allocated);
+	if (add_aggregate(target, GG_STACK_EMPTY, 0, &rest, span))
+		gg_sums_add(&target->seen_sums, &rest);
 	return target->writer->status;
 }
 
@@ -186,6 +203,8 @@ int gg_aggregates_write(struct gg_target *target, const struct gg_region_view *v
 		uint64_t seen = gg_map_get(&target->seen_map, key);
 		bool is_first = seen != GG_MAP_NONE && !used[seen];
 
+		if (is_ancestors(target, row))
+			continue;
 		if (is_first)
 			used[seen] = 1;
 		unseen[count] = unseen_sums_of(row->stack, row->thread, &row->allocated,
@@ -217,6 +236,8 @@ uint64_t gg_aggregates_inherited_unseen(const struct gg_target *target,
 {
 	uint64_t count = view->header.counters[GG_COUNT_INHERITED];
 
+	if (target->tells_inherited)
+		return 0;
 	return count > target->inherited_count ? count - target->inherited_count : 0;
 }
 

@@ -6,9 +6,10 @@
  * totals minus the known samples are such blocks.  They become aggregates (profile/records.h),
  * which say between which times the blocks lived.
  *
- * Forked    a process may free inherited blocks before the recorder sees them.  They have no
- *           identity: the totals add them to the blocks that the process allocated and freed
- *           itself.
+ * Forked    a process may free inherited blocks before the recorder sees them.  The ancestor's
+ *           samples stand for these, so aggregates leave out the totals of inherited blocks.  In
+ *           regions of agents before 0.1.0, the totals add such blocks to those that the process
+ *           allocated and freed itself, and nobody can tell which is which.
  */
 #pragma once
 
@@ -25,7 +26,10 @@
 int gg_aggregates_write(struct gg_target *target, const struct gg_region_view *view,
                         const struct gg_span *span);
 
-/* Returns how many inherited samples a forked process freed before the recorder saw them. */
+/*
+ * Returns how many inherited samples may be in the totals without being known: those that a forked
+ * process freed before the recorder saw them.  0 if the region tells inherited blocks apart.
+ */
 uint64_t gg_aggregates_inherited_unseen(const struct gg_target *target,
                                         const struct gg_region_view *view);
 

@@ -163,6 +163,22 @@ double gg_ingest_chunk_bytes(const struct gg_region_sample *sample)
 	       ((double)sample->size_bytes + (double)sample->slack_bytes + CHUNK_EXTRA_BYTES);
 }
 
+/* Counts a sample, so that no aggregate of the totals has it as well (aggregates.c). */
+static void see(struct gg_target *target, const struct gg_region_sample *sample,
+                const struct gg_sums *sums)
+{
+	struct gg_seen *seen;
+
+	if (target->tells_inherited && gg_target_is_inherited(target, sample))
+		return;
+	gg_sums_add(&target->seen_sums, sums);
+	seen = gg_ingest_seen(target, sample->stack, sample->thread);
+	if (seen != NULL)
+		gg_sums_add(&seen->sums, sums);
+	else
+		target->seen_is_full = true;
+}
+
 /*
  * Adds a sample that the target does not know, to the profile and to the target's own sums.
  * Returns its entry; NULL: refused.
@@ -176,7 +192,6 @@ static struct gg_live_set_sample *add_sample(struct gg_target *target,
 	struct gg_draw draw = gg_region_sample_draw(sample);
 	struct gg_sums sums = gg_sums_of(&draw, sample->size_bytes);
 	struct gg_live_set_sample *known;
-	struct gg_seen *seen;
 	struct gg_profile_sample record;
 	uint64_t id;
 
@@ -198,12 +213,7 @@ static struct gg_live_set_sample *add_sample(struct gg_target *target,
 		gg_profile_writer_keep(target->writer, -ENOMEM);
 		return NULL;
 	}
-	gg_sums_add(&target->seen_sums, &sums);
-	seen = gg_ingest_seen(target, sample->stack, sample->thread);
-	if (seen != NULL)
-		gg_sums_add(&seen->sums, &sums);
-	else
-		target->seen_is_full = true;
+	see(target, sample, &sums);
 	target->live_bytes += gg_fixed_value(sums.bytes);
 	target->chunk_bytes += gg_ingest_chunk_bytes(sample);
 	if (target->chunk_bytes > target->chunk_most_bytes)

@@ -107,6 +107,7 @@ int gg_inherited_take(struct gg_target *target, struct gg_error *error)
 	status = gg_region_view_read(&view, target->reader.fd, "the region", error);
 	if (status < 0)
 		return status;
+	target->tells_inherited = gg_region_view_tells_inherited(&view);
 	/* Reconciling may add samples to the processes, so the best ancestor may change. */
 	target->ancestor = find_ancestor(target, &view);
 	reconcile_ancestors(target, &view);

@@ -80,6 +80,11 @@ struct gg_target {
 	/* From ids of the region to ids of the profile; 0: not translated yet. */
 	GG_ARRAY(uint32_t) threads;
 	GG_ARRAY(uint32_t) names[2]; /* heaps, types */
+	/*
+	 * The region has inherited blocks in totals of their own (gg_region_view_tells_inherited()).
+	 * Then neither these totals nor inherited samples count in the sums below.
+	 */
+	bool tells_inherited;
 	struct gg_map seen_map;
 	GG_ARRAY(struct gg_seen) seen;
 	struct gg_sums seen_sums; /* of all */

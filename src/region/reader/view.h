@@ -121,6 +121,13 @@ struct gg_region_totals {
 struct gg_region_totals gg_region_view_totals(const struct gg_region_view *view);
 
 /*
+ * True if the site totals with `is_inherited` have all that was live at the fork: then the other
+ * ones have what the process itself allocated.  False for agents before 0.1.0, and if the table of
+ * a forked process had no space for them.  A process that was not forked inherited nothing.
+ */
+bool gg_region_view_tells_inherited(const struct gg_region_view *view);
+
+/*
  * Checks for every stack that allocated minus freed equals live, to the last bit, and that each
  * free is in the histogram of lifetimes.  Returns 0; -EBADMSG, with *ret_stack (may be NULL) the
  * first stack that fails; or -ENOMEM.  Every view that is neither torn nor damaged passes.

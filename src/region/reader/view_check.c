@@ -45,6 +45,18 @@ struct gg_region_totals gg_region_view_totals(const struct gg_region_view *view)
 	return totals;
 }
 
+bool gg_region_view_tells_inherited(const struct gg_region_view *view)
+{
+	uint64_t count = 0;
+
+	if (gg_region_is_exact(&view->header))
+		return false;
+	for (uint32_t i = 0; i < view->site_total_count; i++)
+		if (view->site_totals[i].is_inherited == 1)
+			count += view->site_totals[i].allocated.sample_count;
+	return count == view->header.counters[GG_COUNT_INHERITED];
+}
+
 int gg_region_view_check(const struct gg_region_view *view, uint32_t *ret_stack)
 {
 	static const struct gg_sums zero;

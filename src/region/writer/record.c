@@ -391,9 +391,11 @@ void gg_region_record_inherited(struct gg_region *region, uint32_t live_index)
 	struct gg_region_sample *sample = &region->records[live_index];
 	struct gg_draw draw = gg_region_sample_draw(sample);
 	struct gg_sums sums = gg_sums_of(&draw, sample->size_bytes);
-	uint32_t total_index = gg_region_site_total_find(region, sample->stack, sample->thread);
+	uint32_t total_index = gg_region_site_total_inherited(region, sample->stack,
+	                                                      sample->thread);
 	struct gg_region_site_total *total;
 
+	/* Readers notice that the totals of inherited blocks lack some (view.h). */
 	if (total_index == GG_INDEX_NONE) {
 		sample->stack = GG_STACK_OVERFLOW;
 		total_index = 0;

@@ -122,10 +122,15 @@ enum {
 	GG_REGION_STACK_TOTAL_MASK = (1 << GG_REGION_STACK_TOTAL_BITS) - 1
 };
 
-/* The private copy of a site total's key: set before it can be found, and never changed. */
+/*
+ * The private copy of a site total's key: set before it can be found, and never changed.  Those of
+ * inherited blocks have a bit above the thread, since threads of the child may be number 0 as well.
+ */
 struct gg_region_site_key {
 	uint32_t stack, thread;
 };
+
+enum { GG_REGION_KEY_INHERITED = 1 << 16 };
 
 /* The parent's region, which a forked child keeps while it makes its own. */
 struct gg_region_inherited {

@@ -46,7 +46,8 @@ static uint32_t make_total(struct gg_region *region, struct gg_region_site_key k
 		return index;
 	total = gg_region_at(region, GG_TABLE_SITE_TOTALS, index);
 	total->stack = key.stack;
-	total->thread = key.thread;
+	total->thread = key.thread & ~(uint32_t)GG_REGION_KEY_INHERITED;
+	total->is_inherited = (key.thread & GG_REGION_KEY_INHERITED) != 0;
 	gg_store_release(&total->ready, 1);
 	region->site_keys[index] = key;
 	return index;
@@ -75,7 +76,8 @@ uint32_t gg_region_site_total_lookup(const struct gg_region *region, uint32_t st
 		                    .wanted = { .stack = stack, .thread = thread } };
 	uint32_t first = gg_region_site_total_first(region, stack);
 
-	if (first == GG_INDEX_NONE || site_matches(first, &probe))
+	if ((thread & GG_REGION_KEY_INHERITED) == 0 &&
+	    (first == GG_INDEX_NONE || site_matches(first, &probe)))
 		return first;
 	return gg_hash_index_find(&region->site_index, site_hash(region, stack, thread), false,
 	                          site_matches, &probe, NULL);
@@ -117,6 +119,24 @@ uint32_t gg_region_site_total_search(struct gg_region *region, uint32_t stack, u
 		return gg_region_site_total_first(region, stack);
 	}
 	return index;
+}
+
+/* The stack's word stays as it is, so no thread of this process finds such a site total. */
+uint32_t gg_region_site_total_inherited(struct gg_region *region, uint32_t stack, uint32_t thread)
+{
+	const struct gg_region_site_key key = { .stack = stack,
+		                                .thread = thread | GG_REGION_KEY_INHERITED };
+	struct site_probe probe = { .keys = region->site_keys, .wanted = key };
+	uint64_t hash = site_hash(region, key.stack, key.thread);
+	uint32_t index = gg_hash_index_find(&region->site_index, hash, false, site_matches, &probe,
+	                                    NULL);
+
+	if (index != GG_INDEX_NONE)
+		return index;
+	index = make_total(region, key);
+	if (index == GG_INDEX_NONE)
+		return index;
+	return gg_hash_index_add(&region->site_index, hash, index, site_matches, &probe);
 }
 
 bool gg_region_site_total_own(struct gg_region *region, uint32_t index, uint32_t slot)

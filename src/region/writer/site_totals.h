@@ -17,6 +17,9 @@
  *           tries a bounded number of times and never waits.
  * Full      The thread counts in the first site total of the stack, and GG_COUNT_ROWS_FOLDED
  *           counts how often.  A stack without a total cannot get one.
+ * Inherited what was live at the fork has site totals of its own, which only the adoption changes.
+ *           So a reader can tell the blocks that a forked process freed from those that it
+ *           allocated, although the frees of both are in the same totals.
  * Threads   any; also in signal handlers.
  */
 #pragma once
@@ -33,7 +36,15 @@ GG_COLD uint32_t gg_region_site_total_search(struct gg_region *region, uint32_t 
  */
 bool gg_region_open(struct gg_region *region);
 
-/* The site total of that stack and thread; GG_INDEX_NONE: nobody has made it. */
+/*
+ * The site total of what was live at the fork, of that stack and the parent's thread, made if need
+ * be.  GG_INDEX_NONE: it has no space.  For gg_region_record_inherited() alone.
+ */
+uint32_t gg_region_site_total_inherited(struct gg_region *region, uint32_t stack, uint32_t thread);
+
+/*
+ * The site total of that stack and thread, or of a key's thread; GG_INDEX_NONE: nobody has made it.
+ */
 uint32_t gg_region_site_total_lookup(const struct gg_region *region, uint32_t stack,
                                      uint32_t thread);
 

@@ -109,10 +109,12 @@ static const char *check_site_total(const struct gg_region *region, uint32_t ind
 
 	if (gg_load_acquire(&total->ready) != 1)
 		return "A site total was taken and not made.";
-	if (total->stack != key->stack || total->thread != key->thread)
+	if (total->stack != key->stack ||
+	    (total->thread | (total->is_inherited != 0 ? (uint32_t)GG_REGION_KEY_INHERITED : 0)) !=
+	            key->thread)
 		return "A site total differs from its private key.";
 	if (key->stack >= used_count(region, GG_TABLE_STACKS) ||
-	    key->thread >= used_count(region, GG_TABLE_THREADS))
+	    total->thread >= used_count(region, GG_TABLE_THREADS))
 		return "A site total has a stack or thread that does not exist.";
 	if (!gg_lifetimes_add_up(total))
 		return "The lifetimes of a site total do not add up to its frees.";
