@@ -260,9 +260,9 @@ static void add_freed_sums(const struct gg_send_outline *outline,
 }
 
 /*
- * Adds what a forked process allocated and freed.  Of the inherited blocks it freed those that were
- * live at the fork and are not live now.  The rest of its frees is of its own blocks.  Nodes
- * without a row share the last element: such a node has inherited blocks alone, so its rest is 0.
+ * Adds what a forked process allocated and freed.  It freed the inherited blocks that were live at
+ * the fork and are not live now; the rest of its frees is of its own blocks.  Nodes without a row
+ * share the last element: such a node has inherited blocks alone, so its rest is 0.
  */
 static bool add_freed_by_child(const struct gg_send_outline *outline,
                                struct gg_send_workspace *workspace,

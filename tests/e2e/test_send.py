@@ -719,7 +719,7 @@ def by_process(profile):
 
 
 def forks():
-    """Forked processes free what they inherited, and end or are killed; the sender ends 20 times."""
+    """Forked processes free what they inherited, and end or are killed; the sender ends often."""
     if "AGENT" not in os.environ:
         return
     argv = [os.environ["SEND_PROGRAM"], "share", "3"]

@@ -81,8 +81,8 @@ struct gg_target {
 	GG_ARRAY(uint32_t) threads;
 	GG_ARRAY(uint32_t) names[2]; /* heaps, types */
 	/*
-	 * The region has inherited blocks in totals of their own (gg_region_view_tells_inherited()).
-	 * Then neither these totals nor inherited samples count in the sums below.
+	 * The region has inherited blocks in totals of their own (view.h).  Then neither these
+	 * totals nor inherited samples count in the sums below.
 	 */
 	bool tells_inherited;
 	struct gg_map seen_map;
