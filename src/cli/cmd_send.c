@@ -34,8 +34,8 @@ static void print_result(const struct gg_sender_result *result, const char *stat
 {
 	const struct gg_send_counts *counts = &result->counts;
 
-	gg_send_settings_print_result(result, state != NULL, "wait for the next sender");
-	if (counts->delivered_count == 0 && result->profile_count == 0 &&
+	gg_send_settings_print_result(result, state != NULL, " for the next sender");
+	if (counts->delivered_count + counts->waiting_count == 0 && result->profile_count == 0 &&
 	    result->unchanged_count > 0)
 		fprintf(stderr, "geiger: this was sent before; --state none sends it again\n");
 }

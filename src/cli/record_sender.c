@@ -13,6 +13,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/buf.h"
+#include "base/printable.h"
+
 #define LAST_SECONDS  5.0
 #define EVERY_SECONDS 60.0
 enum { END_SECONDS = 60 /* afterwards the process hangs, and is killed */ };
@@ -34,6 +37,21 @@ static bool read_path(int fd, char path[PATH_MAX])
 			return true;
 	}
 	return false;
+}
+
+/* Prints the result, with the command that sends what waits. */
+static void print_result(const struct gg_sender_result *result,
+                         const struct gg_send_options *options,
+                         const struct gg_sender_options *sender)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf waits = { 0 };
+
+	gg_buf_printf(&waits, ". Later: geiger send %s", GG_PRINTABLE(sender->target));
+	if (options->to != NULL)
+		gg_buf_printf(&waits, " --to %s", GG_PRINTABLE(options->to));
+	if (options->state != NULL)
+		gg_buf_printf(&waits, " --state %s", GG_PRINTABLE(options->state));
+	gg_send_settings_print_result(result, sender->state != NULL, gg_buf_text(&waits));
 }
 
 /* The process: waits for the profile, and sends it until the recorder ends. */
@@ -63,8 +81,7 @@ static int follow(const struct gg_send_options *options, const struct gg_send_se
 		return 1;
 	}
 	if (!quiet)
-		gg_send_settings_print_result(&result, sender.state != NULL,
-		                              "wait: geiger send PROFILE --to URL sends them");
+		print_result(&result, options, &sender);
 	return !gg_sender_has_sent_all(&result);
 }
 

@@ -10,6 +10,7 @@
 
 #include "base/printable.h"
 #include "base/size.h"
+#include "report/screen_text.h"
 
 enum { HEADERS_FILE_MAX = 64 << 10 };
 #define TIMEOUT_SECONDS 10.0
@@ -330,28 +331,48 @@ void gg_send_settings_sender(const struct gg_send_settings *settings,
 	sender->timeout_seconds = settings->timeout_seconds;
 }
 
+/* On a terminal, a longer line is broken between words. */
+static void print_line(const struct gg_buf *line)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf out = { 0 };
+
+	gg_screen_text_append_paragraph(&out, gg_buf_text(line),
+	                                gg_screen_text_name_width(STDERR_FILENO),
+	                                !gg_screen_text_is_utf8());
+	fputs(gg_buf_text(&out), stderr);
+}
+
 void gg_send_settings_print_result(const struct gg_sender_result *result, bool has_state,
                                    const char *waits)
 {
 	const struct gg_send_counts *counts = &result->counts;
+	GG_CLEANUP(gg_buf_done) struct gg_buf line = { 0 };
 	char size[GG_SIZE_TEXT_MAX];
 
-	fprintf(stderr, "geiger: sent %" PRIu64 " profile%s, %s", counts->delivered_count,
-	        counts->delivered_count == 1 ? "" : "s",
-	        gg_size_format((double)counts->delivered_bytes, size));
-	if (counts->waiting_count > 0)
-		fprintf(stderr, "; %" PRIu64 " %s", counts->waiting_count,
-		        has_state ? waits : "are lost: nobody took them");
+	gg_buf_printf(&line, "geiger: sent %" PRIu64 " profile%s, %s", counts->delivered_count,
+	              counts->delivered_count == 1 ? "" : "s",
+	              gg_size_format((double)counts->delivered_bytes, size));
+	if (counts->waiting_count > 0 && has_state)
+		gg_buf_printf(&line, "; %" PRIu64 " wait%s%s", counts->waiting_count,
+		              counts->waiting_count == 1 ? "s" : "", waits);
+	else if (counts->waiting_count > 0)
+		gg_buf_printf(&line, "; %" PRIu64 " %s lost: nobody took %s", counts->waiting_count,
+		              counts->waiting_count == 1 ? "is" : "are",
+		              counts->waiting_count == 1 ? "it" : "them");
 	if (counts->rejected_count > 0)
-		fprintf(stderr, "; %" PRIu64 " rejected", counts->rejected_count);
+		gg_buf_printf(&line, "; %" PRIu64 " rejected", counts->rejected_count);
 	if (result->unsent_count > 0)
-		fprintf(stderr, "; %" PRIu64 " did not get into the queue%s", result->unsent_count,
-		        has_state ? ": the next sender sends what is missing" : ", and are lost");
-	fputc('\n', stderr);
+		gg_buf_printf(
+			&line, "; %" PRIu64 " did not get into the queue%s", result->unsent_count,
+			has_state ? ": the next sender sends what is missing" : ", and are lost");
+	print_line(&line);
 }
 
 void gg_send_settings_tell(const char *text, void *context)
 {
+	GG_CLEANUP(gg_buf_done) struct gg_buf line = { 0 };
+
 	(void)context;
-	fprintf(stderr, "geiger: send: %s\n", GG_PRINTABLE(text));
+	gg_buf_printf(&line, "geiger: send: %s", GG_PRINTABLE(text));
+	print_line(&line);
 }

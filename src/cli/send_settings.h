@@ -66,7 +66,7 @@ void gg_send_settings_sender(const struct gg_send_settings *settings,
                              const struct gg_send_options *options,
                              struct gg_sender_options *sender);
 
-/* Prints the result of a sender to standard error; `waits` is what becomes of waiting profiles. */
+/* Prints the result of a sender to standard error; `waits` follows the number that waits. */
 void gg_send_settings_print_result(const struct gg_sender_result *result, bool has_state,
                                    const char *waits);
 

@@ -205,7 +205,7 @@ def misbehaving():
               expect(len(receiver.take()) == 1, "it was sent again"))
         port = receiver.port
     result = send("one.geiger", "--to", f"http://127.0.0.1:{port}", "--state", "absent", "--flush", "1")
-    check("an_absent_receiver_is_told", expect(result.returncode == 1 and "wait for the next" in result.stderr,
+    check("an_absent_receiver_is_told", expect(result.returncode == 1 and "1 waits for the next sender" in result.stderr,
                                                result.stderr))
     with Receiver(port) as receiver:
         result = send("one.geiger", "--to", f"http://127.0.0.1:{port}", "--state", "absent")
@@ -490,7 +490,7 @@ def ended():
             total = sum_of(sums_by_id(receiver.take()), "alloc_space")
             again = send(*arguments, environment=environment)
         check(f"what_waits_survives_the_end_of_its_{name}",
-              expect(first.returncode == 1 and "wait for the next" in first.stderr, first.stderr),
+              expect(first.returncode == 1 and "for the next sender" in first.stderr, first.stderr),
               expect(result.returncode == (1 if name == "region" else 0), result.stderr),
               expect(name != "region" or "is gone" in result.stderr, result.stderr), differs(total, wanted, 800),
               expect(again.returncode == 1 and "no such" in again.stderr.lower(), again.stderr))
@@ -888,12 +888,21 @@ def recording():
             if "another sender" not in again.stderr:
                 break
             time.sleep(0.05)
+        port = receiver.port
         total = sum_of(sums_by_id(receiver.take()), "alloc_space")
         check("a_kill_of_the_recorder_loses_nothing_that_it_wrote", expect(again.returncode == 0, again.stderr),
               differs(total, report("k.geiger", "allocated"), 200))
     result = subprocess.run([GEIGER, "record", "-q", "-o", "a.geiger", "--send", "http://127.0.0.1:1", "--state", "ra",
                              "--", "sh", "-c", "exit 3"], capture_output=True, text=True, timeout=PERIOD)
     check("an_absent_receiver_changes_no_exit_status", expect(result.returncode == 3, result))
+    result = subprocess.run([GEIGER, "record", "-o", "b.geiger", "--send", f"http://127.0.0.1:{port}", "--state", "rb",
+                             "--", os.environ["SEND_PROGRAM"]], input="500\n", capture_output=True, text=True,
+                            timeout=PERIOD)
+    command = re.search(r"1 waits\. Later: (geiger send .*)", result.stderr)
+    with Receiver(port) as receiver:
+        later = send(*(command[1].split()[2:] if command else ()))
+        check("the_recorder_says_how_to_send_what_waits",
+              expect(command and later.returncode == 0 and len(receiver.take()) == 1, result.stderr + later.stderr))
 
 
 def run():
