@@ -20,6 +20,7 @@ enum {
 	NO_ROW = UINT32_MAX,
 	OUTLINE_ROWS_MAX = 1 << 20,
 	SHARE_SLOTS = 512,
+	FREED_SLOTS = 256,
 	TABLES_LEVEL = 6, /* once; samples are packed at each look */
 };
 #define MAKE_AGAIN_NS (300 * GG_NS_PER_S)
@@ -62,8 +63,21 @@ struct known_share {
 	uint64_t live_count, allocated_count; /* samples with it that no tally has yet */
 };
 
+/*
+ * Most sites allocate blocks of one size, and free few samples of them.  So many sites of many
+ * processes have the same sums, whose share takes some 500 instructions.
+ */
+struct known_freed {
+	struct gg_sums sums;
+	struct gg_folded folded; /* the same sums, with interval and scheme */
+	struct gg_folded_share share;
+	uint64_t look;  /* the last one with such sums; 0: the slot is empty */
+	uint64_t count; /* rows with them that the tally does not have yet */
+};
+
 struct gg_send_workspace {
 	struct known_share shares[SHARE_SLOTS];
+	struct known_freed freed[FREED_SLOTS];
 	struct known_share *used[SHARE_SLOTS]; /* slots of this look */
 	size_t used_count;
 	uint64_t look; /* 1, 2, ... */
@@ -237,26 +251,57 @@ static bool freed_inherited_alone(const struct gg_region_view *view)
 	return freed_count > 0 && live_count + freed_count == inherited_count;
 }
 
-/* Adds freed blocks, which have no samples any more, to a row and to the tally. */
+/* Gives the sums of a slot to the tally. */
+static void empty_freed(struct gg_send_workspace *workspace, struct known_freed *known)
+{
+	if (known->look == workspace->look && known->count > 0)
+		gg_plain_tally_add_folded_shares(&workspace->allocated, &known->folded,
+		                                 &known->share, known->count);
+	known->count = 0;
+}
+
+static struct known_freed *freed_of(const struct gg_send_outline *outline,
+                                    struct gg_send_workspace *workspace,
+                                    const struct gg_sums *freed)
+{
+	uint64_t key = gg_hash_integer(freed->size_bytes ^ freed->sample_count << 40,
+	                               freed->bytes.low);
+	struct known_freed *known = &workspace->freed[key % FREED_SLOTS];
+
+	if (known->look != workspace->look)
+		known->count = 0; /* of a look that was refused */
+	if (known->look == 0 || memcmp(&known->sums, freed, sizeof(*freed)) != 0 ||
+	    known->folded.sampling_interval != outline->aggregate_interval ||
+	    known->folded.scheme != outline->scheme) {
+		empty_freed(workspace, known);
+		known->sums = *freed;
+		known->folded = (struct gg_folded){
+			.sample_count = freed->sample_count,
+			.seen_bytes = freed->size_bytes,
+			.bytes = gg_fixed_value(freed->bytes),
+			.bytes_variance = gg_fixed_value(freed->bytes_variance),
+			.count = gg_fixed_value(freed->count),
+			.count_variance = gg_fixed_value(freed->count_variance),
+			.sampling_interval = outline->aggregate_interval,
+			.scheme = outline->scheme,
+			.most_bytes = UINT64_MAX,
+		};
+		known->share = gg_folded_share_of(&known->folded);
+	}
+	known->look = workspace->look;
+	return known;
+}
+
+/* Adds freed blocks, which have no samples any more, to a row; empty_freed() to the tally. */
 static void add_freed_sums(const struct gg_send_outline *outline,
                            struct gg_send_workspace *workspace, struct row_sums *sums,
                            const struct gg_sums *freed)
 {
-	const struct gg_folded sum = {
-		.sample_count = freed->sample_count,
-		.seen_bytes = freed->size_bytes,
-		.bytes = gg_fixed_value(freed->bytes),
-		.bytes_variance = gg_fixed_value(freed->bytes_variance),
-		.count = gg_fixed_value(freed->count),
-		.count_variance = gg_fixed_value(freed->count_variance),
-		.sampling_interval = outline->aggregate_interval,
-		.scheme = outline->scheme,
-		.most_bytes = UINT64_MAX,
-	};
+	struct known_freed *known = freed_of(outline, workspace, freed);
 
-	sums->allocated_bytes += sum.bytes;
-	sums->allocated_count += sum.count;
-	gg_plain_tally_add_folded(&workspace->allocated, &sum);
+	sums->allocated_bytes += known->folded.bytes;
+	sums->allocated_count += known->folded.count;
+	known->count++;
 }
 
 /*
@@ -339,7 +384,11 @@ static bool add_up(const struct gg_send_outline *outline, struct gg_send_workspa
 		return false;
 	memset(workspace->rows.items, 0, outline->row_count * sizeof(*workspace->rows.items));
 	workspace->live = workspace->allocated = (struct gg_plain_tally){ 0 };
-	return add_live(outline, workspace, view) && add_freed(outline, workspace, view);
+	if (!add_live(outline, workspace, view) || !add_freed(outline, workspace, view))
+		return false;
+	for (size_t i = 0; i < FREED_SLOTS; i++)
+		empty_freed(workspace, &workspace->freed[i]);
+	return true;
 }
 
 /* --- differences and bodies ----------------------------------------------------------------- */

@@ -344,6 +344,21 @@ TEST(rough_tallies_say_the_same)
 	check_rough(5);
 }
 
+static void add_repeatedly(struct gg_tally *exact, struct gg_plain_tally *plain,
+                           const struct gg_folded *folded, uint64_t count)
+{
+	struct gg_folded_share share;
+
+	for (uint64_t i = 0; i < count; i++)
+		gg_tally_add_folded(exact, folded);
+	if (count == 1 || folded->sample_count == 0) {
+		gg_plain_tally_add_folded(plain, folded);
+		return;
+	}
+	share = gg_folded_share_of(folded);
+	gg_plain_tally_add_folded_shares(plain, folded, &share, count);
+}
+
 /* The schemes, and whether skews, sizes and errors are known, are drawn. */
 TEST(rough_tallies_add_folded_samples_as_exact_ones_do)
 {
@@ -374,8 +389,7 @@ TEST(rough_tallies_add_folded_samples_as_exact_ones_do)
 			folded.count_skew = (double)gg_rng_below(&rng, 2) * folded.count;
 			if (gg_rng_below(&rng, 4) == 0)
 				folded.unknown_errors = (uint32_t)gg_rng_below(&rng, 4);
-			gg_tally_add_folded(&exact, &folded);
-			gg_plain_tally_add_folded(&plain, &folded);
+			add_repeatedly(&exact, &plain, &folded, 1 + gg_rng_below(&rng, 3));
 		}
 		gg_plain_tally_of(&wanted, &exact);
 		for (size_t i = 0; i < sizeof(wanted) / sizeof(double); i++) {

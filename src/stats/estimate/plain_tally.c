@@ -117,33 +117,40 @@ void gg_plain_tally_add_sample(struct gg_plain_tally *plain, const struct gg_dra
 	gg_plain_tally_add_share(plain, &share, size_bytes);
 }
 
-void gg_plain_tally_add_folded(struct gg_plain_tally *plain, const struct gg_folded *folded)
+void gg_plain_tally_add_folded_shares(struct gg_plain_tally *plain, const struct gg_folded *folded,
+                                      const struct gg_folded_share *share, uint64_t count)
 {
 	const double seen[] = { (double)folded->seen_bytes, (double)folded->sample_count };
 	const double value[] = { folded->bytes, folded->count };
 	const double variance[] = { folded->bytes_variance, folded->count_variance };
+	struct gg_plain_moments *of = share->is_sure ? plain->sure : plain->usual;
+	double times = (double)count;
+
+	plain->sample_count += times * (double)folded->sample_count;
+	for (int i = 0; i < GG_QUANTITY_COUNT; i++) {
+		if ((folded->unknown_errors & 1u << i) == 0) {
+			of[i].seen += times * seen[i];
+			of[i].value += times * value[i];
+			of[i].variance += times * variance[i];
+			of[i].skew += times * share->skew[i];
+			plain->skew_slack[i] += times * share->skew_slack[i];
+		} else { /* an estimate without an error (tally.c) */
+			plain->usual[i].value += times * value[i];
+			plain->unknown[i] += times;
+		}
+		gg_plain_tally_raise(&plain->reserve_max[i], share->reserve[i]);
+	}
+	gg_plain_tally_raise(&plain->sampled_interval_max, share->sampled_interval);
+	gg_plain_tally_raise(&plain->allocations_per_byte_max, share->allocations_per_byte);
+	gg_plain_tally_raise(&plain->unbounded_bytes, share->unbounded_bytes);
+}
+
+void gg_plain_tally_add_folded(struct gg_plain_tally *plain, const struct gg_folded *folded)
+{
 	struct gg_folded_share share;
-	struct gg_plain_moments *of;
 
 	if (folded->sample_count == 0)
 		return;
 	share = gg_folded_share_of(folded);
-	of = share.is_sure ? plain->sure : plain->usual;
-	plain->sample_count += (double)folded->sample_count;
-	for (int i = 0; i < GG_QUANTITY_COUNT; i++) {
-		if ((folded->unknown_errors & 1u << i) == 0) {
-			of[i].seen += seen[i];
-			of[i].value += value[i];
-			of[i].variance += variance[i];
-			of[i].skew += share.skew[i];
-			plain->skew_slack[i] += share.skew_slack[i];
-		} else { /* an estimate without an error (tally.c) */
-			plain->usual[i].value += value[i];
-			plain->unknown[i] += 1;
-		}
-		gg_plain_tally_raise(&plain->reserve_max[i], share.reserve[i]);
-	}
-	gg_plain_tally_raise(&plain->sampled_interval_max, share.sampled_interval);
-	gg_plain_tally_raise(&plain->allocations_per_byte_max, share.allocations_per_byte);
-	gg_plain_tally_raise(&plain->unbounded_bytes, share.unbounded_bytes);
+	gg_plain_tally_add_folded_shares(plain, folded, &share, 1);
 }

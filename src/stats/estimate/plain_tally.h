@@ -56,6 +56,10 @@ void gg_plain_tally_add_shares(struct gg_plain_tally *plain, const struct gg_sha
 /* Adds folded samples, as gg_tally_add_folded() does. */
 void gg_plain_tally_add_folded(struct gg_plain_tally *plain, const struct gg_folded *folded);
 
+/* Adds folded samples of which the caller knows gg_folded_share_of(), as often as that. */
+void gg_plain_tally_add_folded_shares(struct gg_plain_tally *plain, const struct gg_folded *folded,
+                                      const struct gg_folded_share *share, uint64_t count);
+
 static inline void gg_plain_moments_add(struct gg_plain_moments *sum,
                                         const struct gg_plain_moments *more)
 {
