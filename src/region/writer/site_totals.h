@@ -17,7 +17,7 @@
  *           tries a bounded number of times and never waits.
  * Full      The thread counts in the first site total of the stack, and GG_COUNT_ROWS_FOLDED
  *           counts how often.  A stack without a total cannot get one.
- * Inherited what was live at the fork has site totals of its own, which only the adoption changes.
+ * Inherited blocks have site totals of their own, which only the adoption of a region changes.
  *           So a reader can tell the blocks that a forked process freed from those that it
  *           allocated, although the frees of both are in the same totals.
  * Threads   any; also in signal handlers.
