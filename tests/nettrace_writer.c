@@ -25,6 +25,7 @@ static const struct {
 	[NETTRACE_GC_SURVIVED] = { "Microsoft-Windows-DotNETRuntime", 21 },
 	[NETTRACE_GC_MOVED] = { "Microsoft-Windows-DotNETRuntime", 22 },
 	[NETTRACE_GC_RANGE] = { "Microsoft-Windows-DotNETRuntime", 23 },
+	[NETTRACE_GC_HISTORY] = { "Microsoft-Windows-DotNETRuntime", 205 },
 	[NETTRACE_PROCESS_INFO] = { "Microsoft-DotNETCore-EventPipe", 1 },
 };
 

@@ -112,7 +112,6 @@ static int add_allocation(struct gg_dotnet_trace *trace, struct dotnet_allocatio
 	struct gg_sampled_object object = {
 		.born_ns = allocation->time_ns,
 		.end_ns = INT64_MAX,
-		.moved_ns = INT64_MIN,
 		.address = allocation->address,
 		.sample = trace->allocations.count,
 	};
@@ -215,6 +214,7 @@ static int read_runtime_event(struct gg_dotnet_trace *trace, const struct gg_net
 	case GG_DOTNET_GC_SURVIVED:
 	case GG_DOTNET_GC_MOVED:
 	case GG_DOTNET_GC_RANGE:
+	case GG_DOTNET_GC_HISTORY:
 		status = find_lives(trace, process, &lives);
 		return status < 0 || lives == NULL
 		               ? status

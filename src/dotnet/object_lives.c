@@ -12,6 +12,7 @@ enum {
 	GENERATION_LARGE = 3,
 	GENERATION_PINNED = 4,
 	TYPE_BACKGROUND = 1,
+	MECHANISM_BACKGROUND = 1, /* a bit of the history's */
 };
 
 /* Memory that survived; `to` is its new place, or its old one. */
@@ -22,15 +23,19 @@ struct survivor {
 struct generation_range {
 	uint64_t from, length;
 	uint32_t generation;
-	size_t order; /* an earlier one counts: later ones describe the memory afterwards */
+	size_t order; /* of those that begin alike, the earliest counts */
+};
+
+struct generation_ranges {
+	GG_ARRAY(struct generation_range) items;
 };
 
 struct collection {
 	uint32_t number, generation;
-	bool is_background, has_reports;
-	int64_t start_ns;
+	bool is_background, has_reports, is_applied;
+	int64_t start_ns, report_ns; /* report_ns: of the last report */
 	GG_ARRAY(struct survivor) survivors;
-	GG_ARRAY(struct generation_range) ranges;
+	struct generation_ranges before, after;
 };
 
 struct following {
@@ -69,7 +74,8 @@ int gg_object_lives_event(struct gg_object_lives *lives, int64_t time_ns, uint32
 static void close_collection(struct collection *collection)
 {
 	gg_array_done(&collection->survivors);
-	gg_array_done(&collection->ranges);
+	gg_array_done(&collection->before.items);
+	gg_array_done(&collection->after.items);
 }
 
 static int compare_survivors(const void *first, const void *second)
@@ -106,23 +112,23 @@ static const struct survivor *find_survivor(const struct collection *collection,
 	return &collection->survivors.items[low - 1];
 }
 
-/* Returns the generation of an address before the collection; UINT32_MAX: unknown. */
-static uint32_t generation_of(const struct collection *collection, uint64_t address)
+/* Returns the generation of an address when the objects were judged; UINT32_MAX: unknown. */
+static uint32_t generation_of(const struct generation_ranges *ranges, uint64_t address)
 {
-	size_t low = 0, high = collection->ranges.count;
+	size_t low = 0, high = ranges->items.count;
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
-		if (collection->ranges.items[middle].from <= address)
+		if (ranges->items.items[middle].from <= address)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	if (low == 0 || address - collection->ranges.items[low - 1].from >=
-	                        collection->ranges.items[low - 1].length)
+	if (low == 0 ||
+	    address - ranges->items.items[low - 1].from >= ranges->items.items[low - 1].length)
 		return UINT32_MAX;
-	return collection->ranges.items[low - 1].generation;
+	return ranges->items.items[low - 1].generation;
 }
 
 static bool is_collected(const struct collection *collection, uint32_t generation)
@@ -136,23 +142,19 @@ static bool is_collected(const struct collection *collection, uint32_t generatio
 }
 
 /* Applies a collection to an object.  Returns false if the object died in it. */
-static bool survives(const struct collection *collection, struct gg_sampled_object *object,
-                     int64_t time_ns)
+static bool survives(const struct collection *collection, struct gg_sampled_object *object)
 {
 	const struct survivor *survivor;
 
-	if (object->born_ns >= collection->start_ns)
-		return true;
-	if (collection->is_background && object->moved_ns >= collection->start_ns)
+	if (object->born_ns >=
+	    (collection->is_background ? collection->report_ns : collection->start_ns))
 		return true;
 	survivor = find_survivor(collection, object->address);
 	if (survivor != NULL) {
-		if (survivor->to != survivor->from)
-			object->moved_ns = time_ns;
 		object->address += survivor->to - survivor->from;
 		return true;
 	}
-	return !is_collected(collection, generation_of(collection, object->address));
+	return !is_collected(collection, generation_of(&collection->before, object->address));
 }
 
 static int take_newborn(struct following *following, int64_t time_ns)
@@ -166,19 +168,24 @@ static int take_newborn(struct following *following, int64_t time_ns)
 	return 0;
 }
 
-static int end_collection(struct following *following, struct collection *collection,
-                          int64_t time_ns)
+/* Ends the objects that died in a collection, at most once. */
+static int apply(struct following *following, struct collection *collection, int64_t end_ns)
 {
 	struct gg_object_lives *lives = following->lives;
+	int64_t time_ns = collection->is_background ? collection->report_ns : end_ns;
 	size_t kept = 0;
-	int status = take_newborn(following, time_ns);
+	int status;
 
-	if (status < 0)
-		return status;
+	if (collection->is_applied)
+		return 0;
+	collection->is_applied = true;
 	if (!collection->has_reports) {
 		lives->unknown_count++;
 		return 0;
 	}
+	status = take_newborn(following, time_ns);
+	if (status < 0)
+		return status;
 	lives->collection_count++;
 	if (following->live.count > *following->steps) {
 		*following->steps = 0;
@@ -189,20 +196,49 @@ static int end_collection(struct following *following, struct collection *collec
 	if (collection->survivors.count > 0)
 		qsort(collection->survivors.items, collection->survivors.count,
 		      sizeof(*collection->survivors.items), compare_survivors);
-	if (collection->ranges.count > 0)
-		qsort(collection->ranges.items, collection->ranges.count,
-		      sizeof(*collection->ranges.items), compare_ranges);
+	if (collection->before.items.count > 0)
+		qsort(collection->before.items.items, collection->before.items.count,
+		      sizeof(*collection->before.items.items), compare_ranges);
 	for (size_t i = 0; i < following->live.count; i++) {
 		size_t index = following->live.items[i];
 		struct gg_sampled_object *object = &lives->objects.items[index];
 
-		if (survives(collection, object, time_ns))
+		if (survives(collection, object))
 			following->live.items[kept++] = index;
 		else
 			object->end_ns = time_ns;
 	}
 	following->live.count = kept;
 	return 0;
+}
+
+/*
+ * A collection begins.  One that is in the background and has reported is judged now: the next one
+ * may move objects.
+ */
+static int apply_reported(struct following *following)
+{
+	int status = 0;
+
+	for (size_t i = 0; i < following->open_count && status == 0; i++)
+		if (following->open[i].is_background && following->open[i].has_reports)
+			status = apply(following, &following->open[i], 0);
+	return status;
+}
+
+/* Gives the memory after a collection to those that have not reported: it is theirs before. */
+static void pass_ranges_on(struct following *following, struct collection *collection)
+{
+	for (size_t i = 0; i < following->open_count && collection->after.items.count > 0; i++) {
+		struct collection *other = &following->open[i];
+		struct generation_ranges before = other->before;
+
+		if (other == collection || other->has_reports)
+			continue;
+		other->before = collection->after;
+		collection->after = before;
+		return; /* at most one is in the background */
+	}
 }
 
 static void begin_collection(struct following *following, struct gg_byte_cursor payload,
@@ -236,7 +272,8 @@ static int finish_collection(struct following *following, struct gg_byte_cursor 
 		at--;
 	if (at == 0 || payload.failed)
 		return 0; /* it began before the stream */
-	status = end_collection(following, &following->open[at - 1], time_ns);
+	status = apply(following, &following->open[at - 1], time_ns);
+	pass_ranges_on(following, &following->open[at - 1]);
 	close_collection(&following->open[at - 1]);
 	for (size_t i = at; i < following->open_count; i++)
 		following->open[i - 1] = following->open[i];
@@ -244,8 +281,8 @@ static int finish_collection(struct following *following, struct gg_byte_cursor 
 	return status;
 }
 
-static int take_survivors(struct following *following, struct collection *collection,
-                          struct gg_byte_cursor payload, bool has_moved)
+static int take_survivors(const struct following *following, struct collection *collection,
+                          int64_t time_ns, struct gg_byte_cursor payload, bool has_moved)
 {
 	uint32_t bytes = following->pointer_bytes, count;
 
@@ -253,6 +290,8 @@ static int take_survivors(struct following *following, struct collection *collec
 	count = (uint32_t)gg_byte_cursor_number(&payload, 4);
 	gg_byte_cursor_number(&payload, 2);
 	collection->has_reports = true;
+	collection->report_ns = time_ns;
+	collection->is_background = collection->is_background && !has_moved;
 	for (uint32_t i = 0; i < count; i++) {
 		struct survivor survivor;
 
@@ -270,7 +309,9 @@ static int take_survivors(struct following *following, struct collection *collec
 static int take_range(struct following *following, struct collection *collection,
                       struct gg_byte_cursor payload)
 {
-	struct generation_range range = { .order = collection->ranges.count };
+	struct generation_ranges *ranges = collection->has_reports ? &collection->after
+	                                                           : &collection->before;
+	struct generation_range range = { .order = ranges->items.count };
 
 	range.generation = (uint32_t)gg_byte_cursor_number(&payload, 1);
 	range.from = gg_byte_cursor_number(&payload, following->pointer_bytes);
@@ -278,7 +319,18 @@ static int take_range(struct following *following, struct collection *collection
 	range.length = gg_byte_cursor_number(&payload, 8);
 	if (payload.failed)
 		return 0;
-	return gg_array_push(&collection->ranges, range) ? 0 : -ENOMEM;
+	return gg_array_push(&ranges->items, range) ? 0 : -ENOMEM;
+}
+
+/* Learns whether a collection that began as one in the background was one. */
+static void take_history(struct collection *collection, struct gg_byte_cursor payload)
+{
+	uint32_t mechanisms;
+
+	gg_byte_cursor_take(&payload, 8 + 4 + 4 + 4 + 4);
+	mechanisms = (uint32_t)gg_byte_cursor_number(&payload, 4);
+	if (!payload.failed && !(mechanisms & MECHANISM_BACKGROUND))
+		collection->is_background = false;
 }
 
 static int take_event(struct following *following, const struct gg_gc_event *event)
@@ -287,9 +339,13 @@ static int take_event(struct following *following, const struct gg_gc_event *eve
 	struct collection *newest = following->open_count > 0
 	                                    ? &following->open[following->open_count - 1]
 	                                    : NULL;
+	int status;
 
 	switch (event->id) {
 	case GG_DOTNET_GC_START:
+		status = apply_reported(following);
+		if (status < 0)
+			return status;
 		begin_collection(following, payload, event->time_ns);
 		return 0;
 	case GG_DOTNET_GC_END:
@@ -297,12 +353,14 @@ static int take_event(struct following *following, const struct gg_gc_event *eve
 	case GG_DOTNET_GC_SURVIVED:
 	case GG_DOTNET_GC_MOVED:
 		return newest == NULL ? 0
-		                      : take_survivors(following, newest, payload,
+		                      : take_survivors(following, newest, event->time_ns, payload,
 		                                       event->id == GG_DOTNET_GC_MOVED);
 	case GG_DOTNET_GC_RANGE:
-		if (newest == NULL || newest->has_reports)
-			return 0; /* memory after a collection */
-		return take_range(following, newest, payload);
+		return newest == NULL ? 0 : take_range(following, newest, payload);
+	case GG_DOTNET_GC_HISTORY:
+		if (newest != NULL)
+			take_history(newest, payload);
+		return 0;
 	default:
 		return 0;
 	}

@@ -20,15 +20,24 @@
  *   is elsewhere                   lives on
  *
  * A blocking collection of generation g collects the generations up to g, and with 2 those of large
- * and pinned objects.  A background collection collects generation 2, large and pinned objects
- * alone, and other collections run meanwhile; an object that one of these moved is taken as alive.
+ * and pinned objects.
+ *
+ * A background collection collects generation 2, large and pinned objects alone.  Other collections
+ * run meanwhile, move objects, and promote some into generation 2, where the background collection
+ * may end them.  Its reports come last: it stops the program, and reports each object of the whole
+ * heap that is not free at that moment.  So it is judged by the addresses and generations of that
+ * moment, and its dead end with the last report.
+ *
+ * The beginning of a collection may say "background" in vain: if memory or a thread is missing, the
+ * runtime goes on with a blocking collection under the same number.  The event of its history says
+ * what it was, and so do moved objects, which no background collection has.
  *
  * A collection without any report of survivors, or whose end is missing, ends no object.
  *
  * Cost     Each collection visits all sampled objects that live, so a hostile stream of many
  *          objects and many collections would cost the product of both.  The steps are a budget of
  *          such visits, in proportion to the bytes of the stream.  Beyond it no end is valid.
- * Memory   32 bytes an event and 48 an object; the payloads stay in the bytes of the stream.
+ * Memory   32 bytes an event and 32 an object; the payloads stay in the bytes of the stream.
  * Threads  one owner.
  */
 #pragma once
@@ -53,11 +62,11 @@ enum {
 	GG_DOTNET_GC_SURVIVED = 21,
 	GG_DOTNET_GC_MOVED = 22,
 	GG_DOTNET_GC_RANGE = 23,
+	GG_DOTNET_GC_HISTORY = 205,
 };
 
 struct gg_sampled_object {
 	int64_t born_ns, end_ns; /* end: INT64_MAX while it lives */
-	int64_t moved_ns;        /* when it last moved */
 	uint64_t address;
 	size_t sample; /* the caller's number */
 };

@@ -654,6 +654,20 @@ TEST(samples_are_followed_through_collections)
 	nettrace_done(&writer);
 }
 
+/* The history says at the end whether a collection ran in the background. */
+static void gc_history(struct nettrace_writer *writer, int64_t time_ns, bool is_background)
+{
+	struct gg_buf payload = { 0 };
+
+	nettrace_put(&payload, 0, 8 + 4);
+	nettrace_put(&payload, 2, 4);
+	nettrace_put(&payload, 0, 4 + 4);
+	nettrace_put(&payload, 6 | is_background, 4);
+	nettrace_put(&payload, 0, 2);
+	nettrace_event(writer, NETTRACE_GC_HISTORY, 3, time_ns, 0, &payload);
+	gg_buf_done(&payload);
+}
+
 TEST(a_background_collection_collects_old_and_large_objects_alone)
 {
 	struct nettrace_writer writer = ways[2];
@@ -665,26 +679,82 @@ TEST(a_background_collection_collects_old_and_large_objects_alone)
 	nettrace_sample(&writer, 8, 11, 0, "OldLives", GEN2 + 0x2000, 24, 0);
 	nettrace_sample(&writer, 8, 12, 0, "Young", GEN0 + 0x3000, 24, 0);
 	nettrace_sample(&writer, 8, 13, 0, "Promoted", GEN1 + 0x4000, 24, 0);
+	nettrace_sample(&writer, 8, 14, 0, "PromotedDies", GEN1 + 0x5000, 24, 0);
+	nettrace_sample(&writer, 8, 15, 0, "AgesInPlace", GEN1 + 0x6000, 24, 0);
+	nettrace_sample(&writer, 8, 105, 0, "LargeDies", LARGE + 0x1000, 90000, 0);
 	gc_start(&writer, 100, 1, 2, true);
 	gc_ranges(&writer, 101);
-	/* A collection in the foreground moves one into the old generation meanwhile. */
+	/* A collection in the foreground promotes objects meanwhile, and even a whole range. */
 	gc_start(&writer, 110, 2, 1, false);
 	gc_ranges(&writer, 111);
 	gc_survivor(&writer, 112, GEN0 + 0x3000, 24, 0);
 	gc_survivor(&writer, 112, GEN1 + 0x4000, 24, GEN2 + 0x9000);
+	gc_survivor(&writer, 112, GEN1 + 0x5000, 24, GEN2 + 0xa000);
+	gc_survivor(&writer, 112, GEN1 + 0x6000, 24, 0);
+	gc_range(&writer, 113, 2, GEN1, RANGE);
+	gc_range(&writer, 113, 2, GEN2, RANGE);
+	gc_range(&writer, 113, 3, LARGE, RANGE);
+	gc_history(&writer, 114, false);
 	gc_end(&writer, 120, 2, 1);
+	/* Runtimes without regions do not list the newest objects. */
+	nettrace_sample(&writer, 8, 122, 0, "Unlisted", GEN0 + 0x8000, 24, 0);
 	gc_survivor(&writer, 130, GEN2 + 0x2000, 24, 0);
+	gc_survivor(&writer, 130, GEN2 + 0x9000, 24, 0);
+	nettrace_sample(&writer, 8, 131, 0, "Late", LARGE + 0x40000, 90000, 0);
+	/* Before the end of the collection, the next one moves objects again. */
+	gc_start(&writer, 132, 3, 0, false);
+	gc_range(&writer, 133, 0, GEN0, RANGE);
+	gc_survivor(&writer, 134, GEN0 + 0x3000, 24, GEN1 + 0x8000);
+	gc_end(&writer, 135, 3, 0);
+	gc_history(&writer, 139, true);
 	gc_end(&writer, 140, 1, 2);
 	nettrace_end(&writer);
 	import_writer(&imported, &writer);
-	REQUIRE(imported.samples.count == 4);
+	REQUIRE(imported.samples.count == 9);
 	samples = imported.samples.items;
-	CHECK_EQ_I64(samples[0].free_ns, 140);
+	CHECK_EQ_I64(samples[0].free_ns, 130);
 	CHECK_EQ_I64(samples[1].free_ns, GG_TIME_NONE);
 	CHECK_EQ_I64(samples[2].free_ns, GG_TIME_NONE);
 	CHECK_EQ_I64(samples[3].free_ns, GG_TIME_NONE);
+	CHECK_EQ_I64(samples[4].free_ns, 130);
+	CHECK_EQ_I64(samples[5].free_ns, 130);
+	CHECK_EQ_I64(samples[6].free_ns, 130);
+	CHECK_EQ_I64(samples[7].free_ns, 135);
+	CHECK_EQ_I64(samples[8].free_ns, GG_TIME_NONE);
 	imported_done(&imported);
 	nettrace_done(&writer);
+}
+
+TEST(a_background_collection_that_became_a_blocking_one_collects_all)
+{
+	for (int has_moved = 0; has_moved < 2; has_moved++) {
+		struct nettrace_writer writer = ways[0];
+		struct imported imported;
+
+		nettrace_begin(&writer, 1);
+		nettrace_sample(&writer, 8, 10, 0, "YoungDies", GEN0 + 0x1000, 24, 0);
+		nettrace_sample(&writer, 8, 11, 0, "OldLives", GEN2 + 0x2000, 24, 0);
+		nettrace_sample(&writer, 8, 12, 0, "OldDies", GEN2 + 0x3000, 24, 0);
+		gc_start(&writer, 100, 1, 2, true);
+		gc_ranges(&writer, 101);
+		gc_survivor(&writer, 130, GEN2 + 0x2000, 24, has_moved ? GEN2 + 0x1000 : 0);
+		if (!has_moved)
+			gc_history(&writer, 135, false);
+		gc_end(&writer, 140, 1, 2);
+		/* It is followed at its new address. */
+		gc_start(&writer, 200, 2, 2, false);
+		gc_ranges(&writer, 201);
+		gc_survivor(&writer, 202, GEN2 + (has_moved ? 0x1000 : 0x2000), 24, 0);
+		gc_end(&writer, 210, 2, 2);
+		nettrace_end(&writer);
+		import_writer(&imported, &writer);
+		REQUIRE(imported.samples.count == 3);
+		CHECK_EQ_I64(imported.samples.items[0].free_ns, 140);
+		CHECK_EQ_I64(imported.samples.items[1].free_ns, GG_TIME_NONE);
+		CHECK_EQ_I64(imported.samples.items[2].free_ns, 140);
+		imported_done(&imported);
+		nettrace_done(&writer);
+	}
 }
 
 TEST(lives_are_unknown_if_a_report_of_survivors_may_be_missing)
