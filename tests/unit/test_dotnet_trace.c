@@ -691,6 +691,7 @@ TEST(a_background_collection_collects_old_and_large_objects_alone)
 	gc_survivor(&writer, 112, GEN1 + 0x4000, 24, GEN2 + 0x9000);
 	gc_survivor(&writer, 112, GEN1 + 0x5000, 24, GEN2 + 0xa000);
 	gc_survivor(&writer, 112, GEN1 + 0x6000, 24, 0);
+	gc_range(&writer, 113, 0, GEN0, RANGE);
 	gc_range(&writer, 113, 2, GEN1, RANGE);
 	gc_range(&writer, 113, 2, GEN2, RANGE);
 	gc_range(&writer, 113, 3, LARGE, RANGE);
