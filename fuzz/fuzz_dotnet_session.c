@@ -54,7 +54,7 @@ static void read_stream(const uint8_t *data, size_t size)
 
 	if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair) < 0)
 		return;
-	if (gg_event_stream_begin(&stream, pair[0], "/tmp", NULL) < 0) {
+	if (gg_event_stream_begin(&stream, pair[0], "/tmp", NULL, NULL) < 0) {
 		close(pair[1]);
 		return;
 	}

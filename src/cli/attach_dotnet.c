@@ -3,6 +3,7 @@
 #include "cli/attach_dotnet.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
@@ -12,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/json.h"
+#include "base/path.h"
 #include "base/printable.h"
 #include "base/time_units.h"
 #include "cli/attach_result.h"
@@ -28,7 +30,8 @@ struct dotnet_attach {
 	struct gg_dotnet_ipc_info info;
 	enum gg_dotnet_ipc_events events;
 	struct gg_event_stream stream;
-	uint64_t start_ns; /* CLOCK_MONOTONIC */
+	struct gg_buf file; /* the path of its file; empty: it has no name */
+	uint64_t start_ns;  /* CLOCK_MONOTONIC */
 	struct gg_error *error;
 };
 
@@ -89,19 +92,46 @@ static int await_reply(struct dotnet_attach *attach)
 	return 0;
 }
 
+/*
+ * Begins the stream.  Its file is beside the profile, so that a user whose geiger was killed finds
+ * it; or without a name in TMPDIR, if there is no such place.
+ */
+static int begin_stream(struct dotnet_attach *attach, int connection)
+{
+	const char *output = attach->given->output, *scratch = getenv("TMPDIR");
+	GG_CLEANUP(gg_buf_done) struct gg_buf directory = { 0 };
+	int again = fcntl(connection, F_DUPFD_CLOEXEC, 0), status = -ENAMETOOLONG;
+
+	gg_buf_append(&directory, output, (size_t)(gg_path_base(output) - output));
+	gg_buf_append_text(&directory, ".");
+	gg_buf_printf(&attach->file, "%s.nettrace", output);
+	if (!directory.failed && !attach->file.failed)
+		status = gg_event_stream_begin(&attach->stream, connection, gg_buf_text(&directory),
+		                               gg_path_base(gg_buf_text(&attach->file)), NULL);
+	else
+		close(connection);
+	if (status == 0) {
+		close(again);
+		return 0;
+	}
+	gg_buf_done(&attach->file);
+	if (again < 0)
+		return gg_error_set_errno(attach->error, EMFILE, attach->socket.name, NULL);
+	return gg_event_stream_begin(&attach->stream, again,
+	                             scratch != NULL && scratch[0] == '/' ? scratch : "/tmp", NULL,
+	                             attach->error);
+}
+
 static int begin(struct dotnet_attach *attach)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf message = { 0 };
-	const char *directory = getenv("TMPDIR");
 	int connection, status;
 
 	gg_dotnet_ipc_collect(&message, attach->events, GG_DOTNET_METHODS);
 	connection = gg_dotnet_socket_send(&attach->socket, &message, attach->error);
 	if (connection < 0)
 		return connection;
-	status = gg_event_stream_begin(
-		&attach->stream, connection,
-		directory != NULL && directory[0] == '/' ? directory : "/tmp", attach->error);
+	status = begin_stream(attach, connection);
 	if (status == 0)
 		status = await_reply(attach);
 	return status;
@@ -254,6 +284,9 @@ static int record(struct dotnet_attach *attach)
 	if (status == 0)
 		status = write_profile(attach, profile);
 	gg_event_stream_done(&attach->stream);
+	if (attach->file.length > 0)
+		unlink(gg_buf_text(&attach->file));
+	gg_buf_done(&attach->file);
 	gg_profile_close(profile);
 	return status;
 }

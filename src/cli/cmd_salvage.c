@@ -48,17 +48,23 @@ static int run_salvage(struct gg_invocation *invocation)
 	                                   given->output, &line.progress, &salvage,
 	                                   invocation->error);
 	gg_progress_line_end(&line);
-	if (status == 0 && !given->quiet && salvage.why[0] != '\0')
+	if (status == 0 && !given->quiet && salvage.why[0] != '\0') {
 		fprintf(stderr, "geiger: wrote %s: nothing was sampled in %u region%s: %s\n",
 		        GG_PRINTABLE(given->output), salvage.region_count,
 		        salvage.region_count == 1 ? "" : "s", GG_PRINTABLE(salvage.why));
-	else if (status == 0 && !given->quiet)
+	} else if (status == 0 && !given->quiet) {
 		fprintf(stderr,
 		        "geiger: wrote %s: %" PRIu64 " live sample%s of %u region%s, and what was "
 		        "freed as sums\n",
 		        GG_PRINTABLE(given->output), salvage.sample_count,
 		        salvage.sample_count == 1 ? "" : "s", salvage.region_count,
 		        salvage.region_count == 1 ? "" : "s");
+		if (salvage.runtime_count > 0)
+			fprintf(stderr, "geiger: and %" PRIu64 " sample%s of %u .NET runtime%s\n",
+			        salvage.managed_sample_count,
+			        salvage.managed_sample_count == 1 ? "" : "s", salvage.runtime_count,
+			        salvage.runtime_count == 1 ? "" : "s");
+	}
 	return status == -EINVAL ? -EBADMSG
 	                         : status; /* the error is in a file, not in the request */
 }

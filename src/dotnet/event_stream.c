@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "dotnet/byte_cursor.h"
@@ -19,12 +20,21 @@ enum {
 		256, /* in one call: 16 MiB, so that a fast writer cannot hold its reader */
 };
 
-/* A file that is gone with its descriptor. */
-static int open_spool(const char *directory)
+/* Without a name, the file is gone with its descriptor. */
+static int open_spool(const char *directory, const char *name)
 {
 	char path[4096];
-	int fd = open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	int fd;
 
+	if (name != NULL) {
+		if ((size_t)snprintf(path, sizeof(path), "%s/%s", directory, name) >=
+		    sizeof(path)) {
+			errno = ENAMETOOLONG;
+			return -1;
+		}
+		return open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	}
+	fd = open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 	if (fd >= 0 || (size_t)snprintf(path, sizeof(path), "%s/geiger-events-XXXXXX", directory) >=
 	                       sizeof(path))
 		return fd;
@@ -35,9 +45,10 @@ static int open_spool(const char *directory)
 }
 
 int gg_event_stream_begin(struct gg_event_stream *ret_stream, int connection, const char *directory,
-                          struct gg_error *error)
+                          const char *name, struct gg_error *error)
 {
-	struct gg_event_stream stream = { .fd = connection, .spool_fd = open_spool(directory) };
+	struct gg_event_stream stream = { .fd = connection,
+		                          .spool_fd = open_spool(directory, name) };
 
 	if (stream.spool_fd < 0) {
 		int why = errno;
@@ -45,6 +56,28 @@ int gg_event_stream_begin(struct gg_event_stream *ret_stream, int connection, co
 		close(connection);
 		return gg_error_set_errno(error, why, directory, NULL);
 	}
+	*ret_stream = stream;
+	return 0;
+}
+
+int gg_event_stream_open(struct gg_event_stream *ret_stream, const char *path,
+                         struct gg_error *error)
+{
+	struct gg_event_stream stream = {
+		.fd = -1,
+		.spool_fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY),
+		.state = GG_EVENT_STREAM_ENDED,
+	};
+	struct stat file;
+
+	if (stream.spool_fd < 0)
+		return gg_error_set_errno(error, errno, path, NULL);
+	if (fstat(stream.spool_fd, &file) < 0 || !S_ISREG(file.st_mode)) {
+		close(stream.spool_fd);
+		return gg_error_set_errno(error, EINVAL, path, NULL);
+	}
+	stream.bytes = (uint64_t)file.st_size < GG_EVENT_STREAM_MAX ? (uint64_t)file.st_size
+	                                                            : GG_EVENT_STREAM_MAX;
 	*ret_stream = stream;
 	return 0;
 }
@@ -112,7 +145,10 @@ static void take_reply(struct gg_event_stream *stream)
 
 static void write_spool(struct gg_event_stream *stream, const uint8_t *bytes, size_t length)
 {
-	if (length > GG_EVENT_STREAM_MAX - stream->bytes) {
+	uint64_t room = stream->room_bytes != NULL ? *stream->room_bytes
+	                                           : GG_EVENT_STREAM_MAX - stream->bytes;
+
+	if (length > room) {
 		stream->is_full = true;
 		end(stream, GG_EVENT_STREAM_ENDED);
 		return;
@@ -128,6 +164,8 @@ static void write_spool(struct gg_event_stream *stream, const uint8_t *bytes, si
 			return;
 		}
 		stream->bytes += (uint64_t)written;
+		if (stream->room_bytes != NULL)
+			*stream->room_bytes -= (uint64_t)written;
 		bytes += written;
 		length -= (size_t)written;
 	}

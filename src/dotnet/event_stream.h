@@ -4,21 +4,23 @@
  *
  *   struct gg_event_stream stream;
  *
- *   gg_event_stream_begin(&stream, connection, "/tmp", error);   which has sent the command
+ *   gg_event_stream_begin(&stream, connection, "/tmp", NULL, error);  which has sent the command
  *   while (stream.state <= GG_EVENT_STREAM_RUNS && poll(...) > 0)   POLLIN of stream.fd
  *           gg_event_stream_read(&stream);
  *   gg_event_stream_map(&stream, &bytes, error);                 all of it, for nettrace.h
  *   gg_event_stream_done(&stream);
  *
- * The bytes wait in a file without a name until the session ends, because the names of methods may
- * come last.  A reader that is slow makes the runtime drop events, so reading must stay cheap.
+ * The bytes wait in a file until the session ends, because the names of methods may come last.  A
+ * reader that is slow makes the runtime drop events, so reading must stay cheap.  A file with a name
+ * survives a kill of the reader; the reader removes it.
  *
  * A stream that has ended holds no descriptor: its file is mapped then, which keeps its content.
  * So a long recording may follow many runtimes one after the other.
  *
  * Ends     The stream ends when the runtime closes it: after the command to stop, when the program
  *          ends, or when it is killed.  A runtime whose reader goes away ends the session itself.
- * Full     A stream of GG_EVENT_STREAM_MAX bytes ends there (is_full).
+ * Full     A stream of GG_EVENT_STREAM_MAX bytes ends there (is_full).  Several streams may share
+ *          that room (*room_bytes).
  * Threads  one owner.
  */
 #pragma once
@@ -49,13 +51,22 @@ struct gg_event_stream {
 	size_t reply_bytes;
 	uint64_t session; /* the runtime's number */
 	uint64_t bytes;   /* in the file */
+	uint64_t *
+		room_bytes; /* left for this stream and others; NULL: GG_EVENT_STREAM_MAX for this */
 	bool is_full;
 	int status; /* the first failure of the file: -Exxx */
 };
 
-/* Takes the connection over, even on failure.  The file lies in the directory. */
+/*
+ * Takes the connection over, even on failure.  The file lies in the directory.  name NULL: it has no
+ * name.  -EEXIST: there is a file of that name.
+ */
 GG_MUST_CHECK int gg_event_stream_begin(struct gg_event_stream *ret_stream, int connection,
-                                        const char *directory, struct gg_error *error);
+                                        const char *directory, const char *name,
+                                        struct gg_error *error);
+/* Opens the file of a stream whose reader was killed, as a stream that has ended. */
+GG_MUST_CHECK int gg_event_stream_open(struct gg_event_stream *ret_stream, const char *path,
+                                       struct gg_error *error);
 /* Closes the connection; the content of the file stays. */
 void gg_event_stream_end(struct gg_event_stream *stream);
 void gg_event_stream_done(struct gg_event_stream *stream);

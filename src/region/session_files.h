@@ -10,15 +10,21 @@
  *                       there if the first one has too little space
  *   dotnet-events       the socket to which .NET's runtimes connect (DOTNET_DiagnosticPorts);
  *                       in a root session it is in the outer directory
+ *   dotnet-PID-NUMBER.nettrace
+ *                       the events that a runtime has sent so far.  These files are in the outer
+ *                       one of the second directories, because /dev/shm is memory.
  *   missing-processes   one byte for each process without a region, enum gg_session_missing.  Its
  *                       space is allocated at the start, so a byte can be appended even on a full
  *                       disk.
  */
 #pragma once
 
-#define GG_SESSION_NEXT    "next-directory"
-#define GG_SESSION_DOTNET  "dotnet-events"
-#define GG_SESSION_MISSING "missing-processes"
+#define GG_SESSION_NEXT          "next-directory"
+#define GG_SESSION_DOTNET        "dotnet-events"
+#define GG_SESSION_MISSING       "missing-processes"
+
+#define GG_SESSION_STREAM_PREFIX "dotnet-"
+#define GG_SESSION_STREAM_SUFFIX ".nettrace"
 
 enum gg_session_missing {
 	GG_SESSION_MISSING_SPACE = 1, /* a program: its region had no space */

@@ -152,12 +152,86 @@ def stopped():
         check(f"a_{behavior}_runtime_that_lives_on_is_told_to_stop",
               same("output", got.stdout.strip(), "done 2.6 2.1"), same("samples", one("s.geiger", SAMPLES), COUNT),
               is_whole("s.geiger"))
-    with subprocess.Popen([GEIGER, "record", "-q", "-o", "k.geiger", "--", *FAKE, "good"], stdout=subprocess.PIPE,
-                          env={**os.environ, "FAKE_SECONDS": "3"}) as recorder:
-        time.sleep(1)
+
+
+def sessions_of(pid):
+    """The directories of a recorder's session."""
+    return sorted({str(path) for parent in ("/dev/shm", os.environ.get("TMPDIR", "/tmp"), "/tmp")
+                   for path in pathlib.Path(parent).glob(f"geiger-session-{pid}-*")})
+
+
+def wait_for(what, condition):
+    """Returns why the condition does not become true."""
+    end = time.monotonic() + LIMIT
+    while not condition():
+        if time.monotonic() > end:
+            return f"{what}: never"
+        time.sleep(0.05)
+    return None
+
+
+def killed():
+    """What the runtimes of a killed recorder sent is in its session's directories."""
+    script = f"{FAKE_TEXT} good 300 & {FAKE_TEXT} good 500 & wait"
+    with subprocess.Popen([GEIGER, "record", "-q", "-i", "4k", "-o", "k.geiger", "--", "sh", "-c", script],
+                          stdout=subprocess.PIPE, env={**os.environ, "FAKE_SECONDS": "9"}) as recorder:
+
+        def streams():
+            return [path for folder in sessions_of(recorder.pid) for path in pathlib.Path(folder).rglob("dotnet-*.nettrace")]
+
+        late = wait_for("the streams", lambda: len([path for path in streams() if path.stat().st_size > 10000]) == 2)
+        modes = {oct(path.stat().st_mode & 0o777) for path in streams()}
         recorder.kill()
         said = recorder.stdout.read().decode()
-    check("a_recorder_that_is_killed_holds_nobody_up", same("output", said.split(" ", maxsplit=1)[0].strip(), "done"))
+    check("a_recorder_that_is_killed_holds_nobody_up", same("output", [line.split()[0] for line in said.splitlines()], ["done"] * 2))
+    folders = sessions_of(recorder.pid)
+    if len({os.stat(folder).st_dev for folder in folders}) < 2:
+        skip("the_events_of_a_killed_recorder_are_salvaged", "there is no second file system for them")
+        return
+    first = [folder for folder in folders if folder.startswith("/dev/shm")]
+    got = run("salvage", "-o", "salvaged.geiger", *first)
+    live = ask("salvaged.geiger", SAMPLES + " and t_free is null group by process order by 1")
+    check("the_events_of_a_killed_recorder_are_salvaged", late, same("status", got.returncode, 0),
+          None if "and 800 samples of 2 .NET runtimes" in got.stderr else got.stderr, same("live", live, [["300"], ["500"]]),
+          same("files for others", modes, {"0o600"}),
+          same("others", one("salvaged.geiger", f"select count(*) > 0 from sample where heap is null and process in (select process from {OF_DOTNET})"), 1),
+          same("stacks", one("salvaged.geiger", "select count(*) from symbol where function like 'Shop.Cart.Add'"), 1),
+          is_whole("salvaged.geiger"))
+    times = ask("salvaged.geiger", "select max(t_alloc) <= (select end_ns from session), min(t_alloc) > 0 from " + OF_DOTNET)
+    check("salvaged_samples_have_times_of_the_session", same("times", times, [["1", "1"]]))
+    run("clean", "--all", *first)
+    check("clean_removes_the_events", same("directories", sessions_of(recorder.pid), []))
+
+
+def killed_attach():
+    """Without the agent there is no session: the stream is beside the profile."""
+    with subprocess.Popen([*FAKE, "good"], stdout=subprocess.PIPE, text=True, env={**os.environ, "FAKE_LISTEN": "1"}) as fake:
+        pid = fake.stdout.readline().strip()
+        with subprocess.Popen([GEIGER, "attach", "-q", "--only", "dotnet", "-o", "ka.geiger", pid]) as geiger:
+            late = wait_for("the stream", lambda: os.path.exists("ka.geiger.nettrace") and
+                            os.path.getsize("ka.geiger.nettrace") > 10000)
+            geiger.kill()
+        fake.stdout.read()
+    run("import", "-q", "ka.geiger.nettrace", "-o", "ka.geiger")
+    check("the_events_of_a_killed_attach_can_be_imported", late, same("samples", one("ka.geiger", SAMPLES), COUNT))
+
+
+def without_a_socket():
+    """The name of a socket must not have a comma; the session's directory is in TMPDIR without /dev/shm."""
+    sentence = "a_session_without_a_socket_says_so"
+    folder = os.path.abspath("a,b")
+    os.mkdir(folder)
+    hidden = "mount -t tmpfs -o ro,size=4k tmpfs /dev/shm && exec \"$@\""
+    with subprocess.Popen(["unshare", "--mount", "sh", "-c", hidden, "sh", GEIGER, "record", "-o", "no.geiger", "--", *FAKE, "good"],
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                          env={**os.environ, "TMPDIR": folder, "FAKE_SECONDS": "0.3", "FAKE_WAIT": "0"}) as recorder:
+        said = recorder.communicate(timeout=LIMIT)[1]
+    if "unshare:" in said or "mount:" in said:
+        skip(sentence, "no namespaces may be made here")
+        return
+    check(sentence, None if ".NET's runtimes are not followed: the socket" in said else said,
+          same("notes", one("no.geiger", "select count(*) from note where text like '%socket to which they connect cannot be made%'"), 1),
+          is_whole("no.geiger"))
 
 
 def hostile():
@@ -403,6 +477,9 @@ def main():
     several()
     old()
     stopped()
+    killed()
+    killed_attach()
+    without_a_socket()
     hostile()
     attached()
     attached_with_the_agent()

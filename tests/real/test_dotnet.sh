@@ -189,6 +189,27 @@ a_killed_program_has_its_samples_and_names() {
 	((samples >= 10 && named * 10 >= frames * 8))
 }
 
+a_killed_recorder_leaves_samples_to_salvage() {
+	serve "$GEIGER" record -q -o "$scratch/lost.geiger" -- "$program" server start || return 1
+	sleep 3
+	local child
+	child=$(pgrep -P "$server" -f "^$program server start")
+	kill -KILL "$server"
+	wait "$server"
+	sleep 0.5
+	kill -0 "$child" || return 1 # it goes on
+	kill "$child"
+	"$GEIGER" salvage -o "$scratch/lost.salvaged.geiger" /dev/shm/geiger-session-"$server"-* &&
+		"$GEIGER" check "$scratch/lost.salvaged.geiger" >/dev/null || return 1
+	local managed native named
+	managed=$(ask lost.salvaged "select count(*) from sample where heap is not null and t_free is null")
+	native=$(ask lost.salvaged "select count(*) from sample where heap is null")
+	named=$(ask lost.salvaged "select count(*) from symbol where function like 'Azure.Mcp.%'")
+	echo "# $managed live samples of .NET, $native of malloc, $named named functions of the program"
+	"$GEIGER" clean --all -q /dev/shm/geiger-session-"$server"-*
+	((managed >= 10 && native >= 1 && named >= 5))
+}
+
 check samples_have_types_and_names samples_have_types_and_names
 check collections_tell_what_is_live collections_tell_what_is_live
 check ticks_have_no_interval ticks_have_no_interval
@@ -199,4 +220,5 @@ check two_runtimes_are_two_processes two_runtimes_are_two_processes
 check attach_needs_nothing_but_the_socket attach_needs_nothing_but_the_socket
 check attach_records_malloc_as_well attach_records_malloc_as_well
 check a_killed_program_has_its_samples_and_names a_killed_program_has_its_samples_and_names
+check a_killed_recorder_leaves_samples_to_salvage a_killed_recorder_leaves_samples_to_salvage
 finish

@@ -49,7 +49,7 @@ TEST(a_crowd_that_connects_at_once_gets_a_session_each)
 	const char *path = scratch_path("crowd");
 	int fds[CROWD];
 
-	REQUIRE(gg_diagnostic_port_open(&port, path, scratch_folder()) == 0);
+	REQUIRE(gg_diagnostic_port_open(&port, path, scratch_folder(), true) == 0);
 	for (size_t i = 0; i < CROWD; i++)
 		fds[i] = connect_as(path, i + 1);
 	work_until_idle(&port);
@@ -58,7 +58,7 @@ TEST(a_crowd_that_connects_at_once_gets_a_session_each)
 		CHECK(port.runtimes.items[i]->has_stream);
 	for (size_t i = 0; i < CROWD; i++)
 		close(fds[i]);
-	gg_diagnostic_port_done(&port);
+	gg_diagnostic_port_done(&port, true);
 }
 
 TEST(without_a_free_descriptor_the_port_is_not_ready_again_and_again)
@@ -68,7 +68,7 @@ TEST(without_a_free_descriptor_the_port_is_not_ready_again_and_again)
 	struct rlimit before, limit;
 	int fd;
 
-	REQUIRE(gg_diagnostic_port_open(&port, path, scratch_folder()) == 0);
+	REQUIRE(gg_diagnostic_port_open(&port, path, scratch_folder(), true) == 0);
 	fd = connect_as(path, 1);
 	REQUIRE(getrlimit(RLIMIT_NOFILE, &before) == 0);
 	limit = before;
@@ -83,7 +83,7 @@ TEST(without_a_free_descriptor_the_port_is_not_ready_again_and_again)
 	work_until_idle(&port);
 	CHECK_EQ_U64(port.runtimes.count, 1);
 	close(fd);
-	gg_diagnostic_port_done(&port);
+	gg_diagnostic_port_done(&port, true);
 }
 
 TEST(a_runtime_whose_descriptors_would_be_the_last_ones_is_left_out_and_counts_once)
@@ -93,7 +93,7 @@ TEST(a_runtime_whose_descriptors_would_be_the_last_ones_is_left_out_and_counts_o
 	struct rlimit before, limit;
 	int first, second;
 
-	REQUIRE(gg_diagnostic_port_open(&port, path, scratch_folder()) == 0);
+	REQUIRE(gg_diagnostic_port_open(&port, path, scratch_folder(), true) == 0);
 	first = connect_as(path, 1);
 	second = connect_as(path, 2);
 	REQUIRE(getrlimit(RLIMIT_NOFILE, &before) == 0);
@@ -106,7 +106,7 @@ TEST(a_runtime_whose_descriptors_would_be_the_last_ones_is_left_out_and_counts_o
 	REQUIRE(setrlimit(RLIMIT_NOFILE, &before) == 0);
 	close(first);
 	close(second);
-	gg_diagnostic_port_done(&port);
+	gg_diagnostic_port_done(&port, true);
 }
 
 TEST(a_stream_that_has_ended_takes_no_descriptor_and_keeps_its_bytes)
@@ -118,7 +118,7 @@ TEST(a_stream_that_has_ended_takes_no_descriptor_and_keeps_its_bytes)
 
 	close(lowest);
 	REQUIRE(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0);
-	REQUIRE(gg_event_stream_begin(&stream, pair[0], scratch_folder(), NULL) == 0);
+	REQUIRE(gg_event_stream_begin(&stream, pair[0], scratch_folder(), NULL, NULL) == 0);
 	REQUIRE(send(pair[1], reply, GG_DOTNET_IPC_COLLECT_REPLY_BYTES, 0) ==
 	        GG_DOTNET_IPC_COLLECT_REPLY_BYTES);
 	REQUIRE(send(pair[1], "events", 6, 0) == 6);
@@ -133,4 +133,63 @@ TEST(a_stream_that_has_ended_takes_no_descriptor_and_keeps_its_bytes)
 	CHECK_EQ_U64(stream.bytes, 6);
 	CHECK(bytes != NULL && memcmp(bytes, "events", 6) == 0);
 	gg_event_stream_done(&stream);
+}
+
+/* Sends the answer to the command that began the session, and events of so many bytes. */
+static void answer_with(int fd, size_t bytes)
+{
+	static const uint8_t reply[] = "DOTNET_IPC_V1\0\x1c\0\xff\0\0\0\x07\0\0\0\0\0\0";
+	static const uint8_t events[4096];
+
+	REQUIRE(send(fd, reply, GG_DOTNET_IPC_COLLECT_REPLY_BYTES, 0) ==
+	        GG_DOTNET_IPC_COLLECT_REPLY_BYTES);
+	REQUIRE(bytes <= sizeof(events) && send(fd, events, bytes, 0) == (ssize_t)bytes);
+}
+
+TEST(all_streams_of_a_session_share_one_limit)
+{
+	struct gg_diagnostic_port port = GG_DIAGNOSTIC_PORT_NONE;
+	const char *path = scratch_path("shared");
+	int fds[3];
+
+	REQUIRE(gg_diagnostic_port_open(&port, path, scratch_folder(), false) == 0);
+	port.room_bytes = 5000;
+	for (int i = 0; i < 3; i++) {
+		fds[i] = connect_as(path, (uint64_t)i + 1);
+		work_until_idle(&port);
+		answer_with(fds[i], i == 2 ? 1000 : 3000);
+		work_until_idle(&port);
+	}
+	REQUIRE(port.runtimes.count == 3);
+	CHECK_EQ_U64(port.runtimes.items[0]->stream.bytes, 3000);
+	CHECK(!port.runtimes.items[0]->stream.is_full);
+	CHECK(port.runtimes.items[1]->stream.is_full);
+	CHECK_EQ_U64(port.runtimes.items[2]->stream.bytes, 1000); /* the room that was left */
+	CHECK_EQ_U64(port.room_bytes, 1000);
+	for (int i = 0; i < 3; i++)
+		close(fds[i]);
+	gg_diagnostic_port_done(&port, true);
+}
+
+TEST(a_stream_that_is_kept_is_there_until_the_profile_is)
+{
+	for (int is_complete = 0; is_complete < 2; is_complete++) {
+		struct gg_diagnostic_port port = GG_DIAGNOSTIC_PORT_NONE;
+		const char *path = scratch_path(is_complete ? "complete" : "incomplete");
+		char file[512];
+		int fd;
+
+		REQUIRE(gg_diagnostic_port_open(&port, path, scratch_folder(), true) == 0);
+		fd = connect_as(path, 1);
+		work_until_idle(&port);
+		answer_with(fd, 100);
+		work_until_idle(&port);
+		snprintf(file, sizeof(file), "%s/dotnet-%d-0.nettrace", scratch_folder(),
+		         (int)getpid());
+		CHECK(access(file, R_OK) == 0);
+		close(fd);
+		gg_diagnostic_port_done(&port, is_complete);
+		CHECK_EQ_I64(access(file, R_OK), is_complete ? -1 : 0);
+		unlink(file);
+	}
 }

@@ -122,7 +122,7 @@ static int take_sample(const struct gg_profile_sample *sample, void *context)
 
 static void write_and_read(struct scene *scene)
 {
-	REQUIRE_MSG(gg_dotnet_samples_write(&scene->port, &scene->writer) == 0, "%s",
+	REQUIRE_MSG(gg_dotnet_samples_write(&scene->port, &scene->writer, NULL) == 0, "%s",
 	            scene->error.message);
 	REQUIRE(gg_profile_each_process(scene->profile, take_process, scene, &scene->error) == 0);
 	REQUIRE(gg_profile_each_sample(scene->profile, take_sample, scene, &scene->error) == 0);
@@ -246,7 +246,7 @@ TEST(a_disk_without_room_for_the_process_fails_and_does_no_harm)
 		CHECK(gg_profile_writer_commit(&scene.writer) == 0);
 		signal(SIGXFSZ, SIG_IGN);
 		setrlimit(RLIMIT_FSIZE, &limit);
-		CHECK(gg_dotnet_samples_write(&scene.port, &scene.writer) < 0);
+		CHECK(gg_dotnet_samples_write(&scene.port, &scene.writer, NULL) < 0);
 		CHECK_EQ_U64(scene.writer.counts.process_count, 0);
 		end_scene(&scene);
 		fflush(stdout);

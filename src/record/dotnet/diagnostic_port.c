@@ -20,6 +20,7 @@
 #include "base/path.h"
 #include "base/time_units.h"
 #include "record/regions/process_alive.h"
+#include "region/session_files.h"
 
 enum {
 	RUNTIMES_MAX = 1024,
@@ -98,6 +99,20 @@ static bool send_message(int fd, const struct gg_buf *message)
 	                                MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)message->length;
 }
 
+/* Forgets a stream; `remove`: with its file. */
+static void end_stream(const struct gg_diagnostic_port *port, struct gg_followed_runtime *runtime,
+                       bool remove)
+{
+	char path[sizeof(port->spool) + GG_DIAGNOSTIC_PORT_FILE_MAX];
+
+	gg_event_stream_done(&runtime->stream);
+	runtime->has_stream = false;
+	snprintf(path, sizeof(path), "%s/%s", port->spool, runtime->file);
+	if (remove && runtime->file[0] != '\0')
+		unlink(path);
+	runtime->file[0] = '\0';
+}
+
 /* Follows the stream that a connection brings once the runtime has answered. */
 static void begin_stream(struct gg_diagnostic_port *port, struct gg_followed_runtime *runtime,
                          int connection)
@@ -105,12 +120,19 @@ static void begin_stream(struct gg_diagnostic_port *port, struct gg_followed_run
 	int status;
 
 	if (runtime->has_stream)
-		gg_event_stream_done(&runtime->stream);
-	status = gg_event_stream_begin(&runtime->stream, connection, port->spool, NULL);
+		end_stream(port, runtime, true);
+	if (port->keeps)
+		snprintf(runtime->file, sizeof(runtime->file),
+		         GG_SESSION_STREAM_PREFIX "%d-%zu" GG_SESSION_STREAM_SUFFIX,
+		         (int)runtime->pid, index_of(port, runtime));
+	status = gg_event_stream_begin(&runtime->stream, connection, port->spool,
+	                               port->keeps ? runtime->file : NULL, NULL);
 	runtime->has_stream = status == 0;
+	runtime->stream.room_bytes = &port->room_bytes;
+	if (!runtime->has_stream)
+		runtime->file[0] = '\0'; /* a file of that name is another's */
 	if (runtime->has_stream && is_of_reserve(runtime->stream.spool_fd)) {
-		gg_event_stream_done(&runtime->stream);
-		runtime->has_stream = false;
+		end_stream(port, runtime, true);
 		status = -EMFILE;
 	}
 	if (runtime->has_stream)
@@ -377,7 +399,7 @@ void gg_diagnostic_port_work(struct gg_diagnostic_port *port)
 
 /* --- begin and end ---------------------------------------------------------------------------- */
 
-static int prepare(struct gg_diagnostic_port *port, const char *spool)
+static int prepare(struct gg_diagnostic_port *port, const char *spool, bool keeps)
 {
 	if (port->epoll_fd >= 0)
 		return 0;
@@ -386,14 +408,19 @@ static int prepare(struct gg_diagnostic_port *port, const char *spool)
 		return -errno;
 	for (size_t i = 0; i < GG_COUNT(port->newcomers); i++)
 		port->newcomers[i].fd = -1;
+	port->room_bytes = GG_EVENT_STREAM_MAX;
+	port->keeps = keeps;
 	if ((size_t)snprintf(port->spool, sizeof(port->spool), "%s", spool) >=
 	            sizeof(port->spool) ||
-	    access(port->spool, W_OK | X_OK) < 0)
+	    access(port->spool, W_OK | X_OK) < 0) {
 		snprintf(port->spool, sizeof(port->spool), "/tmp");
+		port->keeps = false;
+	}
 	return 0;
 }
 
-int gg_diagnostic_port_open(struct gg_diagnostic_port *port, const char *path, const char *spool)
+static int listen_at(struct gg_diagnostic_port *port, const char *path, const char *spool,
+                     bool keeps)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 	int status;
@@ -401,7 +428,7 @@ int gg_diagnostic_port_open(struct gg_diagnostic_port *port, const char *path, c
 	/* Texts of the variable end at these characters. */
 	if (strlen(path) >= sizeof(address.sun_path) || strpbrk(path, ",;") != NULL)
 		return -ENAMETOOLONG;
-	status = prepare(port, spool);
+	status = prepare(port, spool, keeps);
 	if (status < 0)
 		return status;
 	port->listen_fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -420,8 +447,15 @@ int gg_diagnostic_port_open(struct gg_diagnostic_port *port, const char *path, c
 	return 0;
 }
 
+int gg_diagnostic_port_open(struct gg_diagnostic_port *port, const char *path, const char *spool,
+                            bool keeps)
+{
+	port->open_status = listen_at(port, path, spool, keeps);
+	return port->open_status;
+}
+
 int gg_diagnostic_port_attach(struct gg_diagnostic_port *port, pid_t pid, const char *spool,
-                              struct gg_error *error)
+                              bool keeps, struct gg_error *error)
 {
 	struct gg_dotnet_socket socket;
 	struct gg_followed_runtime *runtime;
@@ -429,7 +463,7 @@ int gg_diagnostic_port_attach(struct gg_diagnostic_port *port, pid_t pid, const 
 
 	if (status < 0)
 		return status;
-	status = prepare(port, spool);
+	status = prepare(port, spool, keeps);
 	if (status < 0) {
 		gg_dotnet_socket_done(&socket);
 		return status;
@@ -554,12 +588,32 @@ void gg_diagnostic_port_finish(struct gg_diagnostic_port *port, bool (*is_urgent
 	close_connections(port);
 }
 
-void gg_diagnostic_port_done(struct gg_diagnostic_port *port)
+int gg_diagnostic_port_add_file(struct gg_diagnostic_port *port, const char *path, pid_t pid,
+                                struct gg_error *error)
+{
+	struct gg_event_stream stream;
+	struct gg_followed_runtime *runtime;
+	int status = gg_event_stream_open(&stream, path, error);
+
+	if (status < 0)
+		return status;
+	runtime = add_runtime(port, pid);
+	if (runtime == NULL) {
+		gg_event_stream_done(&stream);
+		return gg_error_memory(error, path);
+	}
+	runtime->exe[0] = '\0'; /* the pid may be another process's now */
+	runtime->stream = stream;
+	runtime->has_stream = true;
+	return 0;
+}
+
+void gg_diagnostic_port_done(struct gg_diagnostic_port *port, bool remove)
 {
 	close_connections(port);
 	for (size_t i = 0; i < port->runtimes.count; i++) {
 		if (port->runtimes.items[i]->has_stream)
-			gg_event_stream_done(&port->runtimes.items[i]->stream);
+			end_stream(port, port->runtimes.items[i], remove);
 		free(port->runtimes.items[i]);
 	}
 	gg_array_done(&port->runtimes);

@@ -30,6 +30,7 @@ struct samples_writing {
 	GG_ARRAY(struct gg_profile_total) totals; /* of stacks that samples of .NET have */
 	struct gg_map total_map;
 	uint32_t process; /* id of the one that is being written */
+	int64_t last_ns;  /* of all samples so far */
 };
 
 static int take_process(const struct gg_profile_process *process, void *context)
@@ -228,9 +229,13 @@ static int take_sample(void *context, const struct gg_profile_sample *sample)
 
 	if (total == NULL)
 		return gg_error_memory(writing->writer->error, ".NET's events");
+	if (sample->alloc_ns > writing->last_ns)
+		writing->last_ns = sample->alloc_ns;
 	gg_sums_add(&total->allocated, &sums);
 	if (sample->free_ns == GG_TIME_NONE)
 		return 0;
+	if (sample->free_ns > writing->last_ns)
+		writing->last_ns = sample->free_ns;
 	gg_sums_add(&total->freed, &sums);
 	total->lifetimes[gg_lifetime_index((uint64_t)(sample->free_ns - sample->alloc_ns))]++;
 	return 0;
@@ -369,6 +374,11 @@ static int write_streams(struct samples_writing *writing, const struct gg_diagno
 /* Adds notes about runtimes of which there is no stream. */
 static void note_missing(struct gg_profile_writer *writer, const struct gg_diagnostic_port *port)
 {
+	if (port->open_status < 0)
+		gg_profile_writer_note(writer,
+		                       "The managed memory of .NET's runtimes is missing: the "
+		                       "socket to which they connect cannot be made (%s).",
+		                       strerror(-port->open_status));
 	if (port->left_out.count > 0)
 		gg_profile_writer_note(writer,
 		                       "The managed memory of %zu .NET process%s is missing: there "
@@ -381,7 +391,8 @@ static void note_missing(struct gg_profile_writer *writer, const struct gg_diagn
 		                       port->spool, strerror(-port->spool_status));
 }
 
-int gg_dotnet_samples_write(const struct gg_diagnostic_port *port, struct gg_profile_writer *writer)
+int gg_dotnet_samples_write(const struct gg_diagnostic_port *port, struct gg_profile_writer *writer,
+                            int64_t *ret_last_ns)
 {
 	struct samples_writing writing = { .writer = writer };
 
@@ -397,5 +408,7 @@ int gg_dotnet_samples_write(const struct gg_diagnostic_port *port, struct gg_pro
 	gg_map_done(&writing.threads);
 	gg_array_done(&writing.totals);
 	gg_map_done(&writing.total_map);
+	if (ret_last_ns != NULL)
+		*ret_last_ns = writing.last_ns;
 	return writer->status;
 }

@@ -39,8 +39,9 @@ enum {
 };
 
 struct walk {
-	gg_listed_region_wanted *wanted; /* NULL: all are wanted */
-	gg_listed_region_visit *visit;
+	gg_listed_region_wanted *wanted;      /* NULL: all are wanted */
+	gg_listed_region_visit *visit;        /* NULL: regions are not visited */
+	gg_listed_stream_visit *visit_stream; /* NULL: streams are not visited */
 	void *context;
 	struct gg_clean *clean; /* NULL: the walk visits, and removes nothing */
 	bool only_abandoned;    /* removes abandoned directories only, and keeps all regions */
@@ -210,6 +211,36 @@ static int look_at(struct walk *walk, int directory, const char *name, const cha
 	return status;
 }
 
+/*
+ * Visits the events of a .NET runtime, or removes them if no recorder writes them.  The time of the
+ * last event decides whether they are old enough.
+ */
+static int handle_stream(struct walk *walk, int directory, const char *name, const char *path,
+                         bool is_recorded)
+{
+	struct gg_clean *clean = walk->clean;
+	uint64_t last_ns;
+	struct stat file;
+
+	if (fstatat(directory, name, &file, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(file.st_mode) ||
+	    !is_ours(&file))
+		return 0;
+	if (clean == NULL)
+		return walk->visit_stream == NULL
+		               ? 0
+		               : walk->visit_stream(path,
+		                                    (uint32_t)gg_session_directory_stream_pid(name),
+		                                    walk->context);
+	last_ns = (uint64_t)file.st_mtim.tv_sec * GG_NS_PER_S;
+	if (is_recorded || walk->ends != NULL || last_ns >= walk->first_to_stay_ns ||
+	    seconds_since(last_ns) < clean->older_seconds)
+		return 0;
+	if (!clean->dry_run && unlinkat(directory, name, 0) < 0)
+		return errno == ENOENT ? 0 : gg_error_set_errno(walk->error, errno, path, NULL);
+	clean->removed_bytes += (uint64_t)file.st_blocks * 512;
+	return clean->removed != NULL ? clean->removed(path, clean->context) : 0;
+}
+
 /* --- directories --- */
 
 /* True if the recorder of a session's directory is running: it holds a lock on the directory. */
@@ -304,7 +335,13 @@ static int walk_entry(struct walk *walk, int directory, const char *name, const 
                       int depth, bool is_recorded)
 {
 	if (gg_session_directory_region_pid(name) != 0)
-		return walk->only_abandoned ? 0 : look_at(walk, directory, name, path, is_recorded);
+		return walk->only_abandoned || (walk->clean == NULL && walk->visit == NULL)
+		               ? 0
+		               : look_at(walk, directory, name, path, is_recorded);
+	if (depth > 0 && gg_session_directory_stream_pid(name) != 0)
+		return walk->only_abandoned
+		               ? 0
+		               : handle_stream(walk, directory, name, path, is_recorded);
 	if (depth < DEPTH_MAX && is_session(name))
 		return walk_directory(walk, directory, name, path, depth + 1, false);
 	/* Outside of a session, a directory with such a name may be anybody's: do not clean it. */
@@ -518,6 +555,14 @@ int gg_region_list_each_wanted(char *const *directories, int count, gg_listed_re
                                gg_listed_region_visit *visit, void *context, struct gg_error *error)
 {
 	struct walk walk = { .wanted = wanted, .visit = visit, .context = context, .error = error };
+
+	return walk_all(&walk, directories, count);
+}
+
+int gg_region_list_each_stream(char *const *directories, int count, gg_listed_stream_visit *visit,
+                               void *context, struct gg_error *error)
+{
+	struct walk walk = { .visit_stream = visit, .context = context, .error = error };
 
 	return walk_all(&walk, directories, count);
 }

@@ -67,6 +67,14 @@ GG_MUST_CHECK int gg_region_list_each_wanted(char *const *directories, int count
                                              gg_listed_region_visit *visit, void *context,
                                              struct gg_error *error);
 
+/* A result other than 0 ends the search, which returns it. */
+typedef int gg_listed_stream_visit(const char *path, uint32_t pid, void *context);
+
+/* Visits the events of .NET's runtimes that recorders keep, in directories as above. */
+GG_MUST_CHECK int gg_region_list_each_stream(char *const *directories, int count,
+                                             gg_listed_stream_visit *visit, void *context,
+                                             struct gg_error *error);
+
 struct gg_clean {
 	double older_seconds; /* removes only regions that were idle for at least that long */
 	/*
@@ -87,8 +95,8 @@ struct gg_clean {
 };
 
 /*
- * Removes the regions of ended processes, and sessions' directories without regions and recorders.
- * Directories as in gg_region_list_each().
+ * Removes the regions of ended processes, the events of .NET's runtimes, and sessions' directories
+ * without these and without recorders.  Directories as in gg_region_list_each().
  */
 GG_MUST_CHECK int gg_region_list_clean(char *const *directories, int count, struct gg_clean *clean,
                                        struct gg_error *error);

@@ -20,6 +20,8 @@
 #include "record/diagnose/diagnostics.h"
 #include "record/diagnose/notes.h"
 #include "record/diagnose/preloadable.h"
+#include "record/dotnet/diagnostic_port.h"
+#include "record/dotnet/dotnet_samples.h"
 #include "record/look/ask_allocator.h"
 #include "record/look/target_look.h"
 #include "record/process/attach_record.h"
@@ -238,8 +240,28 @@ static char *command_of(const struct gg_region_header *header)
 	return text;
 }
 
+/*
+ * Adds the samples of .NET's runtimes.  They were sent before now, and one clock serves all of this
+ * boot; another boot would not have left them beside regions in memory.
+ */
+static int add_runtimes(struct gg_profile_writer *writer, const struct gg_diagnostic_port *runtimes,
+                        const struct gg_region_header *first, int64_t *end_ns)
+{
+	uint64_t now_ns = gg_clock_monotonic_ns();
+	int64_t last_ns = 0;
+	int status;
+
+	writer->start_ns = first->start_monotonic_ns;
+	if (now_ns > writer->start_ns)
+		writer->now_ns = (int64_t)(now_ns - writer->start_ns);
+	status = gg_dotnet_samples_write(runtimes, writer, &last_ns);
+	*end_ns = last_ns > *end_ns ? last_ns : *end_ns;
+	return status;
+}
+
 /* Adds regions, sorted by their starts, to an empty profile. */
 static int add_regions(struct gg_profile *profile, struct region *regions, uint32_t count,
+                       const struct gg_diagnostic_port *runtimes,
                        const struct gg_progress *progress, struct gg_salvage *ret_salvage,
                        struct gg_error *error)
 {
@@ -258,6 +280,7 @@ static int add_regions(struct gg_profile *profile, struct region *regions, uint3
 	char why[GG_SALVAGE_WHY_MAX] = "";
 	struct gg_target_set set = { 0 };
 	struct gg_profile_writer writer;
+	uint64_t native_count;
 	int status = gg_profile_writer_init(&writer, profile, first->start_monotonic_ns, error);
 
 	writer.progress = progress;
@@ -270,6 +293,9 @@ static int add_regions(struct gg_profile *profile, struct region *regions, uint3
 		end_ns = gg_profile_writer_time(&writer, last_ns);
 		session.end_ns = end_ns > session.end_ns ? end_ns : session.end_ns;
 	}
+	native_count = writer.counts.sample_count;
+	if (status == 0 && runtimes != NULL)
+		status = add_runtimes(&writer, runtimes, first, &session.end_ns);
 	if (status == 0)
 		status = gg_notes_add_losses(&writer);
 	if (status == 0)
@@ -279,8 +305,12 @@ static int add_regions(struct gg_profile *profile, struct region *regions, uint3
 	if (status == 0)
 		status = gg_profile_writer_commit(&writer);
 	if (ret_salvage != NULL) {
-		*ret_salvage = (struct gg_salvage){ .region_count = count,
-			                            .sample_count = writer.counts.sample_count };
+		*ret_salvage = (struct gg_salvage){
+			.region_count = count,
+			.sample_count = native_count,
+			.runtime_count = runtimes != NULL ? (uint32_t)runtimes->runtimes.count : 0,
+			.managed_sample_count = writer.counts.sample_count - native_count,
+		};
 		memcpy(ret_salvage->why, why, sizeof(why));
 	}
 	gg_target_set_done(&set);
@@ -317,7 +347,7 @@ int gg_region_profile_load(struct gg_profile **ret_profile, const char *path,
 	if (status == 0)
 		status = gg_profile_create(&profile, NULL, error);
 	if (status == 0)
-		status = add_regions(profile, &region, 1, progress, NULL, error);
+		status = add_regions(profile, &region, 1, NULL, progress, NULL, error);
 	if (status == 0)
 		status = gg_symbolize(profile, &options, &symbols, error);
 	free(region.path);
@@ -367,6 +397,7 @@ int gg_region_profile_open_complete(struct gg_profile **ret_profile, const char 
 
 struct regions {
 	GG_ARRAY(struct region) list;
+	struct gg_diagnostic_port runtimes; /* of .NET, with the events that they have sent */
 	struct gg_error *error;
 };
 
@@ -386,6 +417,13 @@ static int add_path(struct regions *regions, const char *path)
 static int add_listed(const struct gg_listed_region *file, void *context)
 {
 	return file->kind == GG_LISTED_REGION_WHOLE ? add_path(context, file->path) : 0;
+}
+
+static int add_stream(const char *path, uint32_t pid, void *context)
+{
+	struct regions *regions = context;
+
+	return gg_diagnostic_port_add_file(&regions->runtimes, path, (pid_t)pid, regions->error);
 }
 
 /* Compares wall times, which also order regions of different boots, then the exact clocks. */
@@ -412,6 +450,9 @@ static int collect(struct regions *regions, char *const *paths, int count)
 			continue;
 		}
 		status = gg_region_list_each(&paths[i], 1, add_listed, regions, regions->error);
+		if (status == 0)
+			status = gg_region_list_each_stream(&paths[i], 1, add_stream, regions,
+			                                    regions->error);
 		if (status == 0 && regions->list.count == before)
 			status = gg_error_set(regions->error, -ENOENT, paths[i],
 			                      "'geiger ls' lists the regions of this machine.",
@@ -428,7 +469,7 @@ int gg_region_profile_salvage(char *const *paths, int count, const char *output,
                               struct gg_error *error)
 {
 	const struct gg_symbol_options options = { .progress = progress };
-	struct regions regions = { .error = error };
+	struct regions regions = { .runtimes = GG_DIAGNOSTIC_PORT_NONE, .error = error };
 	struct gg_symbolize_result symbols;
 	struct gg_profile *profile = NULL;
 	int status = collect(&regions, paths, count);
@@ -437,7 +478,7 @@ int gg_region_profile_salvage(char *const *paths, int count, const char *output,
 		status = gg_profile_create(&profile, output, error);
 	if (status == 0)
 		status = add_regions(profile, regions.list.items, (uint32_t)regions.list.count,
-		                     progress, ret_salvage, error);
+		                     &regions.runtimes, progress, ret_salvage, error);
 	if (status == 0)
 		status = gg_symbolize(profile, &options, &symbols, error);
 	if (status == 0) {
@@ -448,5 +489,6 @@ int gg_region_profile_salvage(char *const *paths, int count, const char *output,
 	for (uint32_t i = 0; i < regions.list.count; i++)
 		free(regions.list.items[i].path);
 	gg_array_done(&regions.list);
+	gg_diagnostic_port_done(&regions.runtimes, false);
 	return status;
 }

@@ -45,12 +45,15 @@ enum { GG_SALVAGE_WHY_MAX = 400 };
 struct gg_salvage {
 	uint32_t region_count, live_count;
 	uint64_t sample_count;
-	char why[GG_SALVAGE_WHY_MAX]; /* why nothing was sampled; "": there are samples */
+	uint32_t runtime_count;        /* .NET runtimes whose events were there */
+	uint64_t managed_sample_count; /* of these */
+	char why[GG_SALVAGE_WHY_MAX];  /* why nothing was sampled; "": there are samples */
 };
 
 /*
  * Writes one profile of all given regions and of all regions in given directories (such as a
- * session's) into the file `output`.  Pids identify the parents.
+ * session's) into the file `output`.  Pids identify the parents.  The events of .NET's runtimes in
+ * the directories go into it as samples, with the ends of those that died.
  */
 GG_MUST_CHECK int gg_region_profile_salvage(char *const *paths, int count, const char *output,
                                             const struct gg_progress *progress,

@@ -356,17 +356,27 @@ bool gg_session_directory_is_own(const char *name)
 	       strcmp(name, GG_SESSION_MISSING) == 0 || strcmp(name, GG_SESSION_DOTNET) == 0;
 }
 
-int gg_session_directory_region_pid(const char *name)
+/* Returns the pid in a name: prefix, pid, "-", number, suffix; 0: it is another name. */
+static int pid_in(const char *name, const char *prefix, const char *suffix)
 {
-	static const char prefix[] = "geiger-", suffix[] = ".region";
 	char *end;
 	long pid;
 
-	if (strncmp(name, prefix, sizeof(prefix) - 1) != 0)
+	if (strncmp(name, prefix, strlen(prefix)) != 0)
 		return 0;
-	pid = strtol(name + sizeof(prefix) - 1, &end, 10);
+	pid = strtol(name + strlen(prefix), &end, 10);
 	if (pid <= 0 || pid > INT32_MAX || *end != '-')
 		return 0;
 	end += 1 + strspn(end + 1, "0123456789");
 	return strcmp(end, suffix) == 0 ? (int)pid : 0;
+}
+
+int gg_session_directory_region_pid(const char *name)
+{
+	return pid_in(name, "geiger-", ".region");
+}
+
+int gg_session_directory_stream_pid(const char *name)
+{
+	return pid_in(name, GG_SESSION_STREAM_PREFIX, GG_SESSION_STREAM_SUFFIX);
 }

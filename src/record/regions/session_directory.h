@@ -83,5 +83,8 @@ bool gg_session_directory_has_region(const struct gg_session_directory *director
 /* True if this is the name of a file that the recorder puts beside the regions. */
 bool gg_session_directory_is_own(const char *name);
 
+/* Returns the pid in the name of a .NET runtime's events; 0: this is not such a name. */
+int gg_session_directory_stream_pid(const char *name);
+
 /* Returns the pid in a region's name, geiger-PID-NUMBER.region; 0: this is not such a name. */
 int gg_session_directory_region_pid(const char *name);

@@ -313,7 +313,7 @@ static void wait_for_command(struct gg_session *s)
 static void end(struct gg_session *s)
 {
 	gg_focus_error_done(&s->focus);
-	gg_diagnostic_port_done(&s->dotnet);
+	gg_diagnostic_port_done(&s->dotnet, s->writer.status == 0);
 	gg_process_set_done(&s->processes);
 	gg_profile_writer_done(&s->writer);
 	gg_profile_close(s->profile);

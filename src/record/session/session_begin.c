@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/path.h"
 #include "base/percent.h"
+#include "base/printable.h"
 #include "base/size.h"
 #include "record/regions/process_root.h"
 #include "record/regions/region_list.h"
@@ -188,6 +189,20 @@ static int check_focus_alone(const struct gg_session *s)
 }
 
 /*
+ * Returns the directory for the events of .NET's runtimes.  *ret_keeps: they have names there, so
+ * that they survive a kill of the recorder.  That is the session's second directory: the first one
+ * is in memory as a rule, and has the regions, which must find room.
+ */
+static const char *dotnet_spool(const struct gg_session *s, bool *ret_keeps)
+{
+	const struct gg_session_directory *spare = s->processes.directory.spare;
+	const char *scratch = s->options->pid == 0 ? getenv("TMPDIR") : NULL;
+
+	*ret_keeps = spare != NULL;
+	return spare != NULL ? spare->outer : scratch != NULL ? scratch : "/tmp";
+}
+
+/*
  * Opens the socket to which .NET's runtimes connect.  Without it, their managed memory is not
  * recorded.  Returns the path, or NULL if it failed.
  *
@@ -197,12 +212,20 @@ static int check_focus_alone(const struct gg_session *s)
 static const char *open_dotnet_port(struct gg_session *s)
 {
 	char path[GG_SESSION_DIRECTORY_PATH_MAX + 16];
-	const char *spool = getenv("TMPDIR");
+	bool keeps;
+	const char *spool = dotnet_spool(s, &keeps);
+	int status;
 
 	snprintf(path, sizeof(path), "%s/" GG_SESSION_DOTNET, s->processes.directory.outer);
-	return gg_diagnostic_port_open(&s->dotnet, path, spool != NULL ? spool : "/tmp") < 0
-	               ? NULL
-	               : s->dotnet.path;
+	status = gg_diagnostic_port_open(&s->dotnet, path, spool, keeps);
+	if (status == 0)
+		return s->dotnet.path;
+	if (!s->options->quiet)
+		fprintf(stderr,
+		        "geiger: .NET's runtimes are not followed: the socket %s cannot be made "
+		        "(%s)\n",
+		        GG_PRINTABLE(path), strerror(-status));
+	return NULL;
 }
 
 /* Forks the command, or only computes the settings for a process that runs already. */
@@ -278,6 +301,20 @@ static int status_of_exec(int status)
 	return status == -ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
 }
 
+/* Follows the runtime of .NET in a process that runs already, if there is one. */
+static void follow_dotnet(struct gg_session *s)
+{
+	bool keeps;
+	const char *spool = dotnet_spool(s, &keeps);
+	int status = gg_diagnostic_port_attach(&s->dotnet, s->options->pid, spool, keeps, NULL);
+
+	if (status < 0 && status != -ENOENT)
+		gg_profile_writer_note(&s->writer,
+		                       "The managed memory of process %d is missing: its .NET "
+		                       "runtime cannot be reached (%s).",
+		                       (int)s->options->pid, strerror(-status));
+}
+
 /* Attaches to the process.  Only then the profile gets its file. */
 static int enter_process(struct gg_session *s)
 {
@@ -287,7 +324,7 @@ static int enter_process(struct gg_session *s)
 	if (status < 0)
 		return status;
 	if (options->follows_dotnet) /* without a runtime of .NET, there is nothing to follow */
-		(void)!gg_diagnostic_port_attach(&s->dotnet, options->pid, "/tmp", NULL);
+		follow_dotnet(s);
 	/* The agent is there: a failure ends the recording, which lets the process go. */
 	gg_profile_writer_commit(&s->writer);
 	return 0;

@@ -96,7 +96,7 @@ int gg_session_complete(struct gg_session *s)
 	gg_diagnostic_port_stop(&s->dotnet);
 	gg_process_set_finish_all(&s->processes);
 	gg_diagnostic_port_finish(&s->dotnet, is_urgent, s);
-	gg_dotnet_samples_write(&s->dotnet, &s->writer);
+	gg_dotnet_samples_write(&s->dotnet, &s->writer, NULL);
 	gg_focus_error_note(&s->focus, &s->writer);
 	gg_notes_add(&s->processes, s->options->command[0]);
 	gg_profile_writer_keep(&s->writer,
