@@ -3,7 +3,8 @@
  * cmd_salvage - `geiger salvage`: makes a profile of regions that no recorder has read.
  *
  * A region has the live samples and the sums of the freed ones, but no history.  So the profile
- * shows the state at one moment: now, or at the end of a dead process.
+ * shows the state at one moment: now, or at the end of a dead process.  The events of .NET's
+ * runtimes, which a killed recorder leaves in its session's directories, are samples in it.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -76,8 +77,9 @@ const struct gg_command gg_command_salvage = {
 	.details = "For programs that ran with the agent alone ('geiger env'), and for sessions\n"
 		   "whose recorder died. Regions that are given together become one profile.\n"
 		   "They have no history: what is live stands in it sample by sample, what was\n"
-		   "freed as sums by stack. The regions stay where they are; 'geiger clean'\n"
-		   "removes those of dead processes.\n",
+		   "freed as sums by stack. Of a session's directory, what .NET's runtimes had\n"
+		   "sent is read as well, with the history that it has. The regions stay where\n"
+		   "they are; 'geiger clean' removes those of dead processes.\n",
 	.options = salvage_option_table,
 	.options_size = sizeof(struct salvage_options),
 	.option_defaults = &defaults,

@@ -5,9 +5,12 @@
 #include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "cli/command.h"
 #include "cli/send_settings.h"
+#include "record/dotnet/unrecorded_runtime.h"
+#include "record/regions/find_region.h"
 
 #define FLUSH_SECONDS 10.0
 
@@ -61,6 +64,10 @@ static int run(struct gg_invocation *invocation)
 	if (status < 0)
 		return status;
 	gg_send_settings_sender(&settings, &options->common, &sender);
+	if (!options->quiet && sender.target != NULL && gg_find_region_is_pid(sender.target) &&
+	    gg_unrecorded_runtime_is_in((pid_t)strtol(sender.target, NULL, 10)))
+		fprintf(stderr, "geiger: process %s runs .NET, and malloc's memory alone is sent\n",
+		        sender.target);
 	status = gg_sender_run(&sender, &result, invocation->error);
 	if (status == 0 && !options->quiet)
 		print_result(&result, sender.state);

@@ -217,7 +217,7 @@ def killed_attach():
 
 
 def without_a_socket():
-    """The name of a socket must not have a comma; the session's directory is in TMPDIR without /dev/shm."""
+    """Without /dev/shm, the session is in TMPDIR; the name of a socket must not have a comma."""
     sentence = "a_session_without_a_socket_says_so"
     folder = os.path.abspath("a,b")
     os.mkdir(folder)
@@ -232,6 +232,33 @@ def without_a_socket():
     check(sentence, None if ".NET's runtimes are not followed: the socket" in said else said,
           same("notes", one("no.geiger", "select count(*) from note where text like '%socket to which they connect cannot be made%'"), 1),
           is_whole("no.geiger"))
+
+
+def looked_at():
+    """Looks at a region while its program runs."""
+    with subprocess.Popen([GEIGER, "record", "-q", "-o", "look.geiger", "--", *FAKE, "good"], stdout=subprocess.PIPE, text=True,
+                          env={**os.environ, "FAKE_LISTEN": "1", "FAKE_BUSY": "1"}) as recorder:
+        pid = recorder.stdout.readline().strip()
+        time.sleep(1)
+        top = run("top", "-n", "1", "--json", pid)
+        report = run("report", "--json", *(str(path) for path in pathlib.Path("/dev/shm").rglob(f"geiger-{pid}-*.region")))
+        sent = run("send", "--to", "http://127.0.0.1:9", "--state", "none", "--flush", "1s", pid)
+        os.kill(int(pid), signal.SIGKILL)
+        recorder.stdout.read()
+    text = f"Process {pid} runs .NET, and this is malloc's memory alone."
+    check("top_says_that_it_shows_malloc_alone", None if text in top.stdout else top.stdout + top.stderr)
+    check("a_report_of_a_region_says_that_it_shows_malloc_alone", None if text in report.stdout else report.stdout + report.stderr)
+    check("send_says_that_it_sends_malloc_alone", None if f"process {pid} runs .NET, and malloc's memory alone is sent" in sent.stderr
+          else sent.stderr)
+    with subprocess.Popen([GEIGER, "record", "-q", "-o", "look.geiger", "--", "sleep", "60"]) as recorder:
+        end = time.monotonic() + LIMIT
+        while not (pids := pathlib.Path(f"/proc/{recorder.pid}/task/{recorder.pid}/children").read_text(encoding="ascii").split()) \
+                and time.monotonic() < end:
+            time.sleep(0.05)
+        time.sleep(1)
+        top = run("top", "-n", "1", "--json", pids[0])
+        os.kill(int(pids[0]), signal.SIGKILL)
+    check("nothing_is_said_of_a_program_without_a_runtime", None if top.stdout and ".NET" not in top.stdout else top.stdout + top.stderr)
 
 
 def hostile():
@@ -480,6 +507,7 @@ def main():
     killed()
     killed_attach()
     without_a_socket()
+    looked_at()
     hostile()
     attached()
     attached_with_the_agent()

@@ -117,7 +117,7 @@ def read_trace(path, kinds):
 
 
 class Collection:
-    """What the events of a collection say, from its begin on."""
+    """A collection, as its events describe it."""
 
     def __init__(self, payload):
         self.number, self.generation, _, how = struct.unpack_from("<IIII", payload)
@@ -174,7 +174,11 @@ def collections(path):
 
 
 def cut_types(path):
-    """Changes the types of samples that the runtime's sums lack.  Returns {type's number: bytes}, {time: number}."""
+    """
+    Changes the types of samples that the runtime's sums lack.
+
+    Returns the bytes of each type's number, and the number of each other sample's type by its time.
+    """
     events = read_trace(path, (OBJECTS_COUNTED, SAMPLED))
     sums, last, types = {}, {}, {}
     for event in events:

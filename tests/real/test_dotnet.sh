@@ -210,6 +210,16 @@ a_killed_recorder_leaves_samples_to_salvage() {
 	((managed >= 10 && native >= 1 && named >= 5))
 }
 
+# The runtime reserves 4 MiB and more at a time.
+mappings_do_not_count_the_managed_heap_again() {
+	timeout 300 "$GEIGER" record -q --mmap -o "$scratch/mapped.geiger" -- "$program" tools list >/dev/null || return 1
+	local managed largest
+	managed=$(ask mapped "select count(*) from sample where heap is not null")
+	largest=$(ask mapped "select max(size) from sample where heap is null and interval <= 1")
+	echo "# $managed samples of .NET; the largest mapping has $largest bytes"
+	((managed >= 15 && largest > 0 && largest < 4 << 20))
+}
+
 check samples_have_types_and_names samples_have_types_and_names
 check collections_tell_what_is_live collections_tell_what_is_live
 check ticks_have_no_interval ticks_have_no_interval
@@ -220,5 +230,6 @@ check two_runtimes_are_two_processes two_runtimes_are_two_processes
 check attach_needs_nothing_but_the_socket attach_needs_nothing_but_the_socket
 check attach_records_malloc_as_well attach_records_malloc_as_well
 check a_killed_program_has_its_samples_and_names a_killed_program_has_its_samples_and_names
+check mappings_do_not_count_the_managed_heap_again mappings_do_not_count_the_managed_heap_again
 check a_killed_recorder_leaves_samples_to_salvage a_killed_recorder_leaves_samples_to_salvage
 finish

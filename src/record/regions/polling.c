@@ -7,6 +7,7 @@
  * rounded up to the grid, so that aggregates of different views fit into the same seconds.
  */
 #include "record/regions/polling.h"
+#include "record/dotnet/unrecorded_runtime.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -53,6 +54,7 @@ struct gg_polling {
 	uint64_t count;        /* views so far */
 	struct gg_view_times view_times;
 	bool is_compacted;
+	bool has_runtime; /* of .NET, which a note says */
 };
 
 static int64_t to_grid(int64_t time_ns)
@@ -216,6 +218,8 @@ bool gg_polling_look(struct gg_polling *polling)
 
 	writer->now_ns = (int64_t)(gg_clock_monotonic_ns() - writer->start_ns);
 	options.pid = (pid_t)gg_process_alive_pid_here(&target->reader.header, target->reader.fd);
+	if (!polling->has_runtime) /* it may start late */
+		polling->has_runtime = gg_unrecorded_runtime_note(writer, options.pid);
 	status = gg_target_look_take(target, &options, &result, &error);
 	gg_profile_writer_commit(writer);
 	return status == 0;

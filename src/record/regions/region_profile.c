@@ -22,6 +22,7 @@
 #include "record/diagnose/preloadable.h"
 #include "record/dotnet/diagnostic_port.h"
 #include "record/dotnet/dotnet_samples.h"
+#include "record/dotnet/unrecorded_runtime.h"
 #include "record/look/ask_allocator.h"
 #include "record/look/target_look.h"
 #include "record/process/attach_record.h"
@@ -183,9 +184,9 @@ static bool take_look(struct gg_target_look *ret, struct gg_profile_writer *writ
 	return gg_target_look_begin(ret, target, &options, &error) == 0;
 }
 
-/* Adds the process of one region to the profile. */
+/* Adds the process of one region to the profile.  has_streams: managed memory follows. */
 static int add_region(struct gg_profile_writer *writer, struct gg_target_set *set, const char *path,
-                      uint64_t *last_ns, struct gg_error *error)
+                      bool has_streams, uint64_t *last_ns, struct gg_error *error)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), status;
 	struct gg_region_view view;
@@ -213,6 +214,9 @@ static int add_region(struct gg_profile_writer *writer, struct gg_target_set *se
 		writer->now_ns = (int64_t)(gg_clock_monotonic_ns() - writer->start_ns);
 	if (status == 0)
 		status = note_what_it_is(writer, target, is_alive);
+	if (status == 0 && is_alive && !has_streams)
+		gg_unrecorded_runtime_note(writer,
+		                           (pid_t)gg_process_alive_pid_here(&view.header, fd));
 	/* Nobody saw the exit status; a noted end means an orderly exit, or a detach. */
 	end_ns = is_alive ? GG_TIME_NONE : gg_profile_writer_time(writer, *last_ns);
 	if (status == 0)
@@ -289,7 +293,9 @@ static int add_regions(struct gg_profile *profile, struct region *regions, uint3
 		int64_t end_ns;
 
 		align(&writer, &session, first->start_monotonic_ns, &regions[i].header);
-		status = add_region(&writer, &set, regions[i].path, &last_ns, error);
+		status = add_region(&writer, &set, regions[i].path,
+		                    runtimes != NULL && runtimes->runtimes.count > 0, &last_ns,
+		                    error);
 		end_ns = gg_profile_writer_time(&writer, last_ns);
 		session.end_ns = end_ns > session.end_ns ? end_ns : session.end_ns;
 	}
