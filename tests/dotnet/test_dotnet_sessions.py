@@ -171,7 +171,7 @@ def wait_for(what, condition):
 
 
 def killed():
-    """What the runtimes of a killed recorder sent is in its session's directories."""
+    """A killed recorder leaves what its runtimes have sent, in its session's directories."""
     script = f"{FAKE_TEXT} good 300 & {FAKE_TEXT} good 500 & wait"
     with subprocess.Popen([GEIGER, "record", "-q", "-i", "4k", "-o", "k.geiger", "--", "sh", "-c", script],
                           stdout=subprocess.PIPE, env={**os.environ, "FAKE_SECONDS": "9"}) as recorder:

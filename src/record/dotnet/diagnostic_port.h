@@ -22,7 +22,7 @@
  * Full     Runtimes beyond RUNTIMES_MAX are left out and counted.  So are those whose descriptors
  *          would come from the quarter that is left to the rest of the recorder.  A runtime takes
  *          three while it lives, and none when it has ended.
- * Spool    the streams lie in the directory `spool`, with GG_EVENT_STREAM_MAX bytes for all of them.
+ * Spool    the streams lie in the directory `spool`, and have GG_EVENT_STREAM_MAX bytes together.
  *          `keeps`: they have names there (region/session_files.h), so that `geiger salvage` finds
  *          them if the recorder is killed.
  * Failure  nothing here fails a session: a runtime whose stream cannot be read is left out.

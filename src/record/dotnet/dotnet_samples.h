@@ -21,8 +21,8 @@
 #include "record/session/profile_writer.h"
 
 /*
- * Returns 0 or the writer's first failure.  *ret_last_ns: the last time of a sample, unless there is
- * no runtime; may be NULL.
+ * Returns 0 or the writer's first failure.  *ret_last_ns: the last time of a sample, unless there
+ * is no runtime; may be NULL.
  */
 int gg_dotnet_samples_write(const struct gg_diagnostic_port *port, struct gg_profile_writer *writer,
                             int64_t *ret_last_ns);
