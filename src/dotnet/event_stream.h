@@ -11,8 +11,8 @@
  *   gg_event_stream_done(&stream);
  *
  * The bytes wait in a file until the session ends, because the names of methods may come last.  A
- * reader that is slow makes the runtime drop events, so reading must stay cheap.  A file with a name
- * survives a kill of the reader; the reader removes it.
+ * reader that is slow makes the runtime drop events, so reading must stay cheap.  A file with a
+ * name survives a kill of the reader; the reader removes it.
  *
  * A stream that has ended holds no descriptor: its file is mapped then, which keeps its content.
  * So a long recording may follow many runtimes one after the other.
@@ -58,8 +58,8 @@ struct gg_event_stream {
 };
 
 /*
- * Takes the connection over, even on failure.  The file lies in the directory.  name NULL: it has no
- * name.  -EEXIST: there is a file of that name.
+ * Takes the connection over, even on failure.  The file lies in the directory.  name NULL: it has
+ * no name.  -EEXIST: there is a file of that name.
  */
 GG_MUST_CHECK int gg_event_stream_begin(struct gg_event_stream *ret_stream, int connection,
                                         const char *directory, const char *name,
