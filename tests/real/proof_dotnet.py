@@ -23,6 +23,9 @@ report of its thread and type is not in these sums: so it gets another type here
 reads the trace.  Types of less than LEAST_BYTES are not compared, because many runs do not sample
 them at all; a type that is compared, and not sampled, counts as one whose interval does not hold.
 
+With --whole, the processor's time of `geiger attach --only dotnet` to a busy server is measured, from
+its start to the end of the profile, for each thousand samples.  It includes the names of all methods.
+
 Collections of one run share most of their samples, and there may be a thousand of the youngest
 generation.  So FEW_YOUNG of these are compared in each run, evenly spread; all others are.
 """
@@ -33,6 +36,7 @@ import shutil
 import struct
 import subprocess
 import sys
+import threading
 import time
 
 from sentences import check, in_scratch, skip
@@ -47,7 +51,8 @@ FEW_YOUNG = 40
 OBJECTS_COUNTED, SAMPLED = 20, 303
 LEAST_BYTES = 5 * 102400  # of a type: less than 1 of 100 runs has no sample of it
 REQUESTS = 150
-SERVED_SECONDS = 6
+SERVED_SECONDS, ATTACHED_SECONDS = 6, 20
+COST_MOST = 0.02  # of a processor, for 1000 samples a second
 LIMIT = 300
 
 
@@ -212,6 +217,31 @@ def run_command(program, trace):
                    timeout=LIMIT, env=environment(trace, DOTNET_GCgen0size="80000"))
 
 
+def send(server, message):
+    server.stdin.write(json.dumps(message) + "\n")
+    server.stdin.flush()
+
+
+def begin_to_ask(server):
+    send(server, {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
+        "protocolVersion": "2024-11-05", "capabilities": {}, "clientInfo": {"name": "proof", "version": "1"}}})
+    server.stdout.readline()
+    send(server, {"jsonrpc": "2.0", "method": "notifications/initialized"})
+
+
+def ask(server, number):
+    """Returns the answer; "": the server has ended."""
+    send(server, {"jsonrpc": "2.0", "id": number, "method": "tools/list"})
+    return server.stdout.readline()
+
+
+def ask_on_and_on(server, stop):
+    begin_to_ask(server)
+    number = 1
+    while not stop.is_set() and ask(server, number):
+        number += 1
+
+
 def run_server(program, trace, are_types=False):
     """
     Little memory makes the runtime collect all generations, also in the background.  are_types: so
@@ -219,23 +249,13 @@ def run_server(program, trace, are_types=False):
     """
     settings = ({"DOTNET_EventPipeConfig": "Microsoft-Windows-DotNETRuntime:0x80000200001:4"} if are_types
                 else {"DOTNET_GCgen0size": "200000", "DOTNET_GCHeapHardLimit": "1800000"})
-    initialize = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
-        "protocolVersion": "2024-11-05", "capabilities": {}, "clientInfo": {"name": "proof", "version": "1"}}}
     with subprocess.Popen([program, "server", "start"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
                           stderr=subprocess.DEVNULL, env=environment(trace, **settings)) as server:
-
-        def send(message):
-            server.stdin.write(json.dumps(message) + "\n")
-            server.stdin.flush()
-
-        send(initialize)
-        server.stdout.readline()
-        send({"jsonrpc": "2.0", "method": "notifications/initialized"})
+        begin_to_ask(server)
         end, number = time.monotonic() + SERVED_SECONDS, 0
         while number < REQUESTS if are_types else time.monotonic() < end:
             number += 1
-            send({"jsonrpc": "2.0", "id": number, "method": "tools/list"})
-            if not server.stdout.readline():
+            if not ask(server, number):
                 break
         server.stdin.close()
         server.stdout.read()
@@ -300,6 +320,29 @@ def compare_types(program):
     return results
 
 
+def measure_cost(program):
+    """Returns geiger's seconds of processor time, and the samples, of an attach."""
+    stop = threading.Event()
+    env = {**os.environ, "HOME": os.getcwd(), "AZURE_MCP_COLLECT_TELEMETRY": "false"}
+    with subprocess.Popen([program, "server", "start"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                          stderr=subprocess.DEVNULL, env=env) as server:
+        serve = threading.Thread(target=ask_on_and_on, args=(server, stop))
+        serve.start()
+        time.sleep(SERVED_SECONDS)
+        geiger = subprocess.Popen([GEIGER, "attach", "-q", "--only", "dotnet", "--max-time", str(ATTACHED_SECONDS),
+                                   "-o", "cost.geiger", str(server.pid)])
+        _, status, usage = os.wait4(geiger.pid, 0)
+        geiger.returncode = os.waitstatus_to_exitcode(status)
+        stop.set()
+        serve.join()
+        server.stdin.close()
+        server.stdout.read()
+    got = subprocess.run([GEIGER, "sql", "--csv", "cost.geiger", "select count(*) from sample"], capture_output=True,
+                         text=True, check=True)
+    check("an_attach_to_a_busy_server_succeeds", None if geiger.returncode == 0 else f"status {geiger.returncode}")
+    return usage.ru_utime + usage.ru_stime, int(got.stdout.split()[1])
+
+
 def main():
     got = subprocess.run([os.environ["DOTNET_RUNTIME"]], capture_output=True, text=True, check=False)
     if got.returncode != 0 or shutil.which(GEIGER) is None:
@@ -312,6 +355,9 @@ def main():
     types = compare_types(program)
     types_share = sum(types) / max(1, len(types))
     if WHOLE:
+        seconds, samples = measure_cost(program)
+        cost = seconds * 1000 / samples
+        check("a_thousand_samples_a_second_cost_little", None if cost <= COST_MOST else f"{cost:.2%}")
         check("the_intervals_hold", None if share >= 0.94 else f"{share:.1%}",
               None if types_share >= 0.94 else f"by type: {types_share:.1%}")
     print("summary")
@@ -323,6 +369,9 @@ def main():
         print(f"| {kind} | {len(mine)} | {sum(mine)} |")
     print(f"\nAllocated memory of the types with {LEAST_BYTES} bytes and more, in {2 * RUNS} runs of a server: "
           f"{types_share:.1%} of the {len(types)} intervals at {CONFIDENCE} hold.")
+    if WHOLE:
+        print(f"\n`geiger attach --only dotnet` for {ATTACHED_SECONDS} s, {samples} samples: 1000 samples a second take "
+              f"{cost:.2%} of a processor.")
 
 
 if __name__ == "__main__":
