@@ -51,8 +51,8 @@ struct gg_event_stream {
 	size_t reply_bytes;
 	uint64_t session; /* the runtime's number */
 	uint64_t bytes;   /* in the file */
-	uint64_t *
-		room_bytes; /* left for this stream and others; NULL: GG_EVENT_STREAM_MAX for this */
+	/* Room that is left; NULL: GG_EVENT_STREAM_MAX for this stream alone. */
+	uint64_t *room_bytes;
 	bool is_full;
 	int status; /* the first failure of the file: -Exxx */
 };

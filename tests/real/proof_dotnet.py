@@ -23,8 +23,9 @@ report of its thread and type is not in these sums: so it gets another type here
 reads the trace.  Types of less than LEAST_BYTES are not compared, because many runs do not sample
 them at all; a type that is compared, and not sampled, counts as one whose interval does not hold.
 
-With --whole, the processor's time of `geiger attach --only dotnet` to a busy server is measured, from
-its start to the end of the profile, for each thousand samples.  It includes the names of all methods.
+With --whole, the processor's time of `geiger attach --only dotnet` to a busy server is measured,
+from its start to the end of the profile, for each thousand samples.  It includes the names of all
+methods.
 
 Collections of one run share most of their samples, and there may be a thousand of the youngest
 generation.  So FEW_YOUNG of these are compared in each run, evenly spread; all others are.

@@ -210,6 +210,61 @@ a_killed_recorder_leaves_samples_to_salvage() {
 	((managed >= 10 && native >= 1 && named >= 5))
 }
 
+# resume_later PATH - plays a tool that waits for runtimes at its own port, and lets them go on.
+resume_later() {
+	python3 - "$1" <<'END' &
+import socket, struct, sys, time
+listener = socket.socket(socket.AF_UNIX)
+listener.bind(sys.argv[1])
+listener.listen()
+connection = listener.accept()[0]
+connection.recv(34, socket.MSG_WAITALL)
+time.sleep(1)
+connection.sendall(b"DOTNET_IPC_V1\0" + struct.pack("<HBBH", 20, 4, 1, 0))
+connection.recv(20, socket.MSG_WAITALL)
+spare = listener.accept()[0]
+print("resumed", flush=True)
+spare.recv(1)
+END
+}
+
+# The runtime waits for the user's own tool, and is followed from its first object on.
+a_program_that_starts_suspended_has_its_first_objects() {
+	resume_later "$scratch/mine" >"$scratch/resumed"
+	local tool=$!
+	while [[ ! -S $scratch/mine ]]; do sleep 0.05; done
+	DOTNET_DiagnosticPorts=$scratch/mine,suspend record suspended "$program" tools list || return 1
+	wait "$tool"
+	local managed
+	managed=$(ask suspended "select count(*) from sample where heap is not null")
+	echo "# $managed samples of .NET"
+	grep -q resumed "$scratch/resumed" && grep -v '"duration"' "$scratch/suspended" | cmp - "$scratch/plain" &&
+		((managed >= 20))
+}
+
+# The user's own trace goes on beside geiger's, with the same samples.
+a_trace_of_the_users_own_is_whole_beside_a_recording() {
+	DOTNET_EnableEventPipe=1 DOTNET_EventPipeOutputPath=$scratch/own.nettrace \
+		DOTNET_EventPipeConfig=Microsoft-Windows-DotNETRuntime:0x80000000000:4 record beside "$program" tools list &&
+		import own || return 1
+	local own recorded
+	own=$(ask own "select count(*) from sample")
+	recorded=$(ask beside "select count(*) from sample where heap is not null")
+	echo "# $own samples in the trace, $recorded in the recording"
+	grep -v '"duration"' "$scratch/beside" | cmp - "$scratch/plain" &&
+		((own >= 20 && recorded >= 15 && recorded <= own))
+}
+
+reports_leaks_and_exports_have_managed_types_and_methods() {
+	"$GEIGER" report --by type "$scratch/both.geiger" | grep -q ' System\.' &&
+		"$GEIGER" leaks "$scratch/both.geiger" >"$scratch/leaks.txt" &&
+		"$GEIGER" export -f collapsed --metric allocated -o "$scratch/both.txt" "$scratch/both.geiger" &&
+		grep -q 'Azure.Mcp.Server.Program.<Main>' "$scratch/both.txt" &&
+		"$GEIGER" export -f pprof -o "$scratch/both.pb.gz" "$scratch/both.geiger" &&
+		zcat "$scratch/both.pb.gz" | grep -q -a 'System.String' &&
+		zcat "$scratch/both.pb.gz" | grep -q -a 'Azure.Mcp.Server.Program.<Main>'
+}
+
 # The runtime reserves 4 MiB and more at a time.
 mappings_do_not_count_the_managed_heap_again() {
 	timeout 300 "$GEIGER" record -q --mmap -o "$scratch/mapped.geiger" -- "$program" tools list >/dev/null || return 1
@@ -230,6 +285,9 @@ check two_runtimes_are_two_processes two_runtimes_are_two_processes
 check attach_needs_nothing_but_the_socket attach_needs_nothing_but_the_socket
 check attach_records_malloc_as_well attach_records_malloc_as_well
 check a_killed_program_has_its_samples_and_names a_killed_program_has_its_samples_and_names
+check a_program_that_starts_suspended_has_its_first_objects a_program_that_starts_suspended_has_its_first_objects
+check a_trace_of_the_users_own_is_whole_beside_a_recording a_trace_of_the_users_own_is_whole_beside_a_recording
+check reports_leaks_and_exports_have_managed_types_and_methods reports_leaks_and_exports_have_managed_types_and_methods
 check mappings_do_not_count_the_managed_heap_again mappings_do_not_count_the_managed_heap_again
 check a_killed_recorder_leaves_samples_to_salvage a_killed_recorder_leaves_samples_to_salvage
 finish

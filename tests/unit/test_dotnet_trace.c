@@ -601,7 +601,9 @@ static void gc_survivor(struct nettrace_writer *writer, int64_t time_ns, uint64_
 	gg_buf_done(&payload);
 }
 
-enum { GEN0 = 0x100000, GEN1 = 0x200000, GEN2 = 0x300000, LARGE = 0x400000, RANGE = 0x100000 };
+enum { GEN0 = 0x100000, GEN1 = 0x200000, GEN2 = 0x300000, LARGE = 0x400000, PINNED = 0x500000 };
+
+enum { RANGE = 0x100000 };
 
 static void gc_ranges(struct nettrace_writer *writer, int64_t time_ns)
 {
@@ -609,6 +611,7 @@ static void gc_ranges(struct nettrace_writer *writer, int64_t time_ns)
 	gc_range(writer, time_ns, 1, GEN1, RANGE);
 	gc_range(writer, time_ns, 2, GEN2, RANGE);
 	gc_range(writer, time_ns, 3, LARGE, RANGE);
+	gc_range(writer, time_ns, 4, PINNED, RANGE);
 }
 
 TEST(samples_are_followed_through_collections)
@@ -681,6 +684,8 @@ TEST(a_background_collection_collects_old_and_large_objects_alone)
 	nettrace_sample(&writer, 8, 13, 0, "Promoted", GEN1 + 0x4000, 24, 0);
 	nettrace_sample(&writer, 8, 14, 0, "PromotedDies", GEN1 + 0x5000, 24, 0);
 	nettrace_sample(&writer, 8, 15, 0, "AgesInPlace", GEN1 + 0x6000, 24, 0);
+	nettrace_sample(&writer, 8, 16, 0, "PinnedDies", PINNED + 0x1000, 24, 0);
+	nettrace_sample(&writer, 8, 17, 0, "PinnedLives", PINNED + 0x2000, 24, 0);
 	nettrace_sample(&writer, 8, 105, 0, "LargeDies", LARGE + 0x1000, 90000, 0);
 	gc_start(&writer, 100, 1, 2, true);
 	gc_ranges(&writer, 101);
@@ -695,12 +700,14 @@ TEST(a_background_collection_collects_old_and_large_objects_alone)
 	gc_range(&writer, 113, 2, GEN1, RANGE);
 	gc_range(&writer, 113, 2, GEN2, RANGE);
 	gc_range(&writer, 113, 3, LARGE, RANGE);
+	gc_range(&writer, 113, 4, PINNED, RANGE);
 	gc_history(&writer, 114, false);
 	gc_end(&writer, 120, 2, 1);
 	/* Runtimes without regions do not list the newest objects. */
 	nettrace_sample(&writer, 8, 122, 0, "Unlisted", GEN0 + 0x8000, 24, 0);
 	gc_survivor(&writer, 130, GEN2 + 0x2000, 24, 0);
 	gc_survivor(&writer, 130, GEN2 + 0x9000, 24, 0);
+	gc_survivor(&writer, 130, PINNED + 0x2000, 24, 0);
 	nettrace_sample(&writer, 8, 131, 0, "Late", LARGE + 0x40000, 90000, 0);
 	/* Before the end of the collection, the next one moves objects again. */
 	gc_start(&writer, 132, 3, 0, false);
@@ -711,7 +718,7 @@ TEST(a_background_collection_collects_old_and_large_objects_alone)
 	gc_end(&writer, 140, 1, 2);
 	nettrace_end(&writer);
 	import_writer(&imported, &writer);
-	REQUIRE(imported.samples.count == 9);
+	REQUIRE(imported.samples.count == 11);
 	samples = imported.samples.items;
 	CHECK_EQ_I64(samples[0].free_ns, 130);
 	CHECK_EQ_I64(samples[1].free_ns, GG_TIME_NONE);
@@ -720,8 +727,10 @@ TEST(a_background_collection_collects_old_and_large_objects_alone)
 	CHECK_EQ_I64(samples[4].free_ns, 130);
 	CHECK_EQ_I64(samples[5].free_ns, 130);
 	CHECK_EQ_I64(samples[6].free_ns, 130);
-	CHECK_EQ_I64(samples[7].free_ns, 135);
-	CHECK_EQ_I64(samples[8].free_ns, GG_TIME_NONE);
+	CHECK_EQ_I64(samples[7].free_ns, GG_TIME_NONE);
+	CHECK_EQ_I64(samples[8].free_ns, 130);
+	CHECK_EQ_I64(samples[9].free_ns, 135);
+	CHECK_EQ_I64(samples[10].free_ns, GG_TIME_NONE);
 	imported_done(&imported);
 	nettrace_done(&writer);
 }
