@@ -262,6 +262,18 @@ static int write_profile(struct dotnet_attach *attach, struct gg_profile *profil
 	return status;
 }
 
+/* Removes the events, unless only the profile of them cannot be written. */
+static void remove_events(const struct dotnet_attach *attach, int status)
+{
+	if (attach->file.length == 0)
+		return;
+	if (status == 0 || status == -EBADMSG || status == -ENODATA || attach->stream.bytes == 0)
+		unlink(gg_buf_text(&attach->file));
+	else
+		fprintf(stderr, "geiger: the events are in %s, which geiger import reads\n",
+		        GG_PRINTABLE(gg_buf_text(&attach->file)));
+}
+
 static int record(struct dotnet_attach *attach)
 {
 	struct gg_profile *profile;
@@ -284,8 +296,7 @@ static int record(struct dotnet_attach *attach)
 	if (status == 0)
 		status = write_profile(attach, profile);
 	gg_event_stream_done(&attach->stream);
-	if (attach->file.length > 0)
-		unlink(gg_buf_text(&attach->file));
+	remove_events(attach, status);
 	gg_buf_done(&attach->file);
 	gg_profile_close(profile);
 	return status;
