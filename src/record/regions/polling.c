@@ -7,7 +7,6 @@
  * rounded up to the grid, so that aggregates of different views fit into the same seconds.
  */
 #include "record/regions/polling.h"
-#include "record/dotnet/unrecorded_runtime.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,6 +15,7 @@
 
 #include "base/clock.h"
 #include "base/time_units.h"
+#include "record/dotnet/unrecorded_runtime.h"
 #include "record/look/target_look.h"
 #include "record/process/aggregates.h"
 #include "record/process/exact_history.h"

@@ -338,7 +338,9 @@ static int walk_entry(struct walk *walk, int directory, const char *name, const 
 		return walk->only_abandoned || (walk->clean == NULL && walk->visit == NULL)
 		               ? 0
 		               : look_at(walk, directory, name, path, is_recorded);
-	if (depth > 0 && gg_session_directory_stream_pid(name) != 0)
+	/* All users may write into an inner directory, where no recorder has streams. */
+	if ((depth == 1 || (depth == 0 && walk->clean == NULL)) &&
+	    gg_session_directory_stream_pid(name) != 0)
 		return walk->only_abandoned
 		               ? 0
 		               : handle_stream(walk, directory, name, path, is_recorded);
