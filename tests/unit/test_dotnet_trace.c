@@ -662,9 +662,10 @@ static void gc_history(struct nettrace_writer *writer, int64_t time_ns, bool is_
 {
 	struct gg_buf payload = { 0 };
 
-	nettrace_put(&payload, 0, 8 + 4);
-	nettrace_put(&payload, 2, 4);
-	nettrace_put(&payload, 0, 4 + 4);
+	nettrace_put(&payload, 0, 8); /* the size of the youngest generation */
+	nettrace_put(&payload, 1, 4); /* heaps */
+	nettrace_put(&payload, 2, 4); /* the generation */
+	nettrace_put(&payload, 0, 8); /* a count, and the reason */
 	nettrace_put(&payload, 6 | is_background, 4);
 	nettrace_put(&payload, 0, 2);
 	nettrace_event(writer, NETTRACE_GC_HISTORY, 3, time_ns, 0, &payload);
