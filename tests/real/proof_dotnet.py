@@ -18,9 +18,10 @@ of some earlier moment.  A collection that begins as one in the background may b
 one; its history says so.
 
 Allocated memory is compared by type.  The runtime can count the objects and bytes of each type and
-thread, and reports both now and then (GCSampledObjectAllocationHigh).  A sample after the last
-report of its thread and type is not in these sums: so it gets another type here, before geiger
-reads the trace.  Types of less than LEAST_BYTES are not compared, because many runs do not sample
+thread, and reports both now and then (GCSampledObjectAllocationHigh).  Its sums lack the first
+object of each type and thread, which it reports for the second one at the earliest, and those after
+the last report.  If one of these objects is sampled, it gets another type here, before geiger reads
+the trace.  Types of less than LEAST_BYTES are not compared, because many runs do not sample
 them at all; a type that is compared, and not sampled, counts as one whose interval does not hold.
 
 With --whole, the processor's time of `geiger attach --only dotnet` to a busy server is measured,
@@ -186,17 +187,21 @@ def cut_types(path):
     Returns the bytes of each type's number, and the number of each other sample's type by its time.
     """
     events = read_trace(path, (OBJECTS_COUNTED, SAMPLED))
-    sums, last, types = {}, {}, {}
+    sums, first, last, types = {}, {}, {}, {}
     for event in events:
         if event.kind == OBJECTS_COUNTED:
-            _, number, _, size = struct.unpack_from("<QQIQ", event.payload)
+            address, number, _, size = struct.unpack_from("<QQIQ", event.payload)
             sums[number] = sums.get(number, 0) + size
+            first.setdefault((event.thread, number), (event.when, address))
             last[event.thread, number] = event.when
     with open(path, "r+b") as file:
         for event in events:
             if event.kind == SAMPLED:
                 number = struct.unpack_from("<Q", event.payload, 6)[0]
-                if event.when > last.get((event.thread, number), -1):
+                address = struct.unpack_from("<Q", event.payload, len(event.payload) - 24)[0]
+                begin, counted = first.get((event.thread, number), (0, 0))
+                is_first = event.when < begin and address != counted
+                if is_first or event.when > last.get((event.thread, number), -1):
                     file.seek(event.at + 14)
                     file.write("~".encode("utf-16le"))
                 else:
