@@ -17,7 +17,7 @@ that moment.  It is compared with their sum: the runtime's statistics count the 
 of some earlier moment.  A collection that begins as one in the background may become a blocking
 one; its history says so.
 
-Allocated memory is compared by type.  The runtime can count the objects and bytes of each type and
+With --whole, allocated memory is compared by type.  The runtime can count the objects and bytes of each type and
 thread, and reports both now and then (GCSampledObjectAllocationHigh).  Its sums lack the first
 object of each type and thread, which it reports for the second one at the earliest, and those after
 the last report.  If one of these objects is sampled, it gets another type here, before geiger reads
@@ -293,7 +293,7 @@ def compare(name, run, program):
 
 def compare_types(program):
     """Returns for each type and run whether its interval holds."""
-    results, problems = [], []
+    results = []
     for _ in range(2 * RUNS):
         run_server(program, "t.nettrace", are_types=True)
         sums, types = cut_types("t.nettrace")
@@ -319,10 +319,9 @@ def compare_types(program):
             figure = figures.get(name, {"low": 0, "high": 0})
             holds = figure["low"] <= truth <= figure["high"]
             results.append(holds)
-            if not holds and not WHOLE and name in figures:
-                problems.append(f"{name}: {truth} bytes, {figure['low']:.0f} to {figure['high']:.0f} estimated")
-    check("allocated_memory_of_types_is_what_the_runtime_counts", *problems,
-          None if results else "no type is large enough")
+            if not holds:
+                print(f"# {name}: {truth} bytes, {figure['low']:.0f} to {figure['high']:.0f} estimated")
+    check("types_are_large_enough_to_be_compared", None if results else "none is")
     return results
 
 
@@ -358,9 +357,9 @@ def main():
     results = compare("a_command", run_command, program) + compare("a_server", run_server, program)
     compared = [holds for _, holds in results]
     share = sum(compared) / len(compared)
-    types = compare_types(program)
-    types_share = sum(types) / max(1, len(types))
     if WHOLE:
+        types = compare_types(program)
+        types_share = sum(types) / max(1, len(types))
         seconds, samples = measure_cost(program)
         cost = seconds * 1000 / samples
         check("a_thousand_samples_a_second_cost_little", None if cost <= COST_MOST else f"{cost:.2%}")
@@ -373,9 +372,9 @@ def main():
     for kind in sorted({kind for kind, _ in results}):
         mine = [holds for one, holds in results if one == kind]
         print(f"| {kind} | {len(mine)} | {sum(mine)} |")
-    print(f"\nAllocated memory of the types with {LEAST_BYTES} bytes and more, in {2 * RUNS} runs of a server: "
-          f"{types_share:.1%} of the {len(types)} intervals at {CONFIDENCE} hold.")
     if WHOLE:
+        print(f"\nAllocated memory of the types with {LEAST_BYTES} bytes and more, in {2 * RUNS} runs of a server: "
+              f"{types_share:.1%} of the {len(types)} intervals at {CONFIDENCE} hold.")
         print(f"\n`geiger attach --only dotnet` for {ATTACHED_SECONDS} s, {samples} samples: 1000 samples a second take "
               f"{cost:.2%} of a processor.")
 
