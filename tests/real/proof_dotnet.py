@@ -17,12 +17,13 @@ that moment.  It is compared with their sum: the runtime's statistics count the 
 of some earlier moment.  A collection that begins as one in the background may become a blocking
 one; its history says so.
 
-With --whole, allocated memory is compared by type.  The runtime can count the objects and bytes of each type and
-thread, and reports both now and then (GCSampledObjectAllocationHigh).  Its sums lack the first
-object of each type and thread, which it reports for the second one at the earliest, and those after
-the last report.  If one of these objects is sampled, it gets another type here, before geiger reads
-the trace.  Types of less than LEAST_BYTES are not compared, because many runs do not sample
-them at all; a type that is compared, and not sampled, counts as one whose interval does not hold.
+With --whole, allocated memory is compared by type.  The runtime can count the objects and bytes of
+each type and thread, and reports both now and then (GCSampledObjectAllocationHigh).  Its sums lack
+the first object of each type and thread, which it reports for the second one at the earliest, and
+those after the last report.  If one of these objects is sampled, it gets another type here, before
+geiger reads the trace.  Types of less than LEAST_BYTES are not compared, because many runs do not
+sample them at all; a type that is compared, and not sampled, counts as one whose interval does
+not hold.
 
 With --whole, the processor's time of `geiger attach --only dotnet` to a busy server is measured,
 from its start to the end of the profile, for each thousand samples.  It includes the names of all
