@@ -35,7 +35,7 @@ struct gg_sampled {
 /* The block's place in `front`. */
 static inline size_t gg_sampled_place(const void *block)
 {
-	return ((uintptr_t)block & 0xffff) >> (16 - GG_SAMPLED_FRONT_BITS);
+	return (uint16_t)(uintptr_t)block >> (16 - GG_SAMPLED_FRONT_BITS);
 }
 
 /* False: the block is no sample. */

@@ -129,6 +129,26 @@ static int position_of(const struct gg_python_layout *layout, const void *frame,
 	return (int)(instruction - first);
 }
 
+static unsigned text_state(const struct gg_python *python, const void *text)
+{
+	return (unsigned)int_at(text, TEXT_STATE) >> python->layout->text_state_shift;
+}
+
+/* Text whose characters lie behind its head; nearly all that is. */
+static bool is_compact(const struct gg_python *python, const void *text)
+{
+	return text != NULL &&
+	       (*(const uint64_t *)((const char *)type_of(text) + TYPE_FLAGS) & IS_TEXT) &&
+	       (text_state(python, text) & STATE_COMPACT);
+}
+
+static const char *ascii_of(const struct gg_python *python, const void *text)
+{
+	return is_compact(python, text) && (text_state(python, text) & STATE_ASCII)
+	               ? (const char *)text + python->layout->ascii_bytes
+	               : NULL;
+}
+
 /* A loop's own frame: it lies on the loop's stack, and has no function. */
 static bool is_shim(const struct gg_python_layout *layout, const void *frame)
 {
@@ -136,11 +156,21 @@ static bool is_shim(const struct gg_python_layout *layout, const void *frame)
 	       byte_at(frame, layout->frame_owner) == OWNED_BY_LOOP;
 }
 
+/* A number instead of an address has both of the low bits. */
+static const void *code_of(const struct gg_python_layout *layout, const void *frame)
+{
+	uintptr_t code = (uintptr_t)pointer_at(frame, layout->frame_code);
+
+	if (!layout->code_is_tagged)
+		return (const void *)code;
+	return (code & 3) == 3 ? NULL : (const void *)(code & ~(uintptr_t)3);
+}
+
 static bool put_frame(const struct gg_python *python, const void *frame, const void *loop,
                       struct gg_python_frame *ret_frame)
 {
 	const struct gg_python_layout *layout = python->layout;
-	const void *code = pointer_at(frame, layout->frame_code);
+	const void *code = code_of(layout, frame);
 	int position = is_code(python, code) ? position_of(layout, frame, code) : -1, line;
 
 	if (position < 0)
@@ -148,6 +178,8 @@ static bool put_frame(const struct gg_python *python, const void *frame, const v
 	line = gg_python_line(python, code, position);
 	ret_frame->name = pointer_at(code, layout->code_name);
 	ret_frame->file = pointer_at(code, layout->code_file);
+	ret_frame->name_ascii = ascii_of(python, ret_frame->name);
+	ret_frame->file_ascii = ascii_of(python, ret_frame->file);
 	ret_frame->line = line > 0 ? line : 0;
 	ret_frame->native = loop;
 	return true;
@@ -247,14 +279,6 @@ static bool is_surrogate(uint32_t c)
 	return c >= 0xd800 && c <= 0xdfff;
 }
 
-/* Text whose characters lie behind its head; nearly all that is. */
-static bool is_compact(const void *text)
-{
-	return text != NULL &&
-	       (*(const uint64_t *)((const char *)type_of(text) + TYPE_FLAGS) & IS_TEXT) &&
-	       (int_at(text, TEXT_STATE) & STATE_COMPACT);
-}
-
 static uint32_t character(const void *characters, unsigned bytes, size_t i)
 {
 	return bytes == 1   ? ((const uint8_t *)characters)[i]
@@ -262,23 +286,18 @@ static uint32_t character(const void *characters, unsigned bytes, size_t i)
 	                    : ((const uint32_t *)characters)[i];
 }
 
-const char *gg_python_ascii(const struct gg_python *python, const void *text)
-{
-	return is_compact(text) && (int_at(text, TEXT_STATE) & STATE_ASCII)
-	               ? (const char *)text + python->layout->ascii_bytes
-	               : NULL;
-}
-
 const char *gg_python_text(const struct gg_python *python, const void *text, char *buffer,
                            size_t buffer_bytes)
 {
-	size_t used = 0, length = is_compact(text) ? (size_t)pointer_at(text, TEXT_LENGTH) : 0;
-	const char *characters = gg_python_ascii(python, text);
+	size_t used = 0, length = 0;
+	const char *characters = ascii_of(python, text);
 	unsigned bytes = 1;
 
+	if (is_compact(python, text))
+		length = (size_t)pointer_at(text, TEXT_LENGTH);
 	if (length > 0 && characters == NULL) {
 		characters = (const char *)text + python->layout->compact_bytes;
-		bytes = (unsigned)(int_at(text, TEXT_STATE) & STATE_KIND) >> 2;
+		bytes = (text_state(python, text) & STATE_KIND) >> 2;
 	}
 	for (size_t i = 0; i < length && used + 4 < buffer_bytes; i++) {
 		uint32_t c = character(characters, bytes, i);

@@ -18,7 +18,9 @@
 /* All but the line are addresses of Python's objects; those are alive until the hook returns. */
 struct gg_python_frame {
 	const void *name, *file; /* a str each */
-	int line;                /* 0: not known */
+	/* Its characters, which end in a 0 byte and live as long.  NULL: not ASCII. */
+	const char *name_ascii, *file_ascii;
+	int line; /* 0: not known */
 	/* Lies in the stack frame of the interpreter's loop that runs it.  NULL: not known. */
 	const void *native;
 };
@@ -40,12 +42,6 @@ void gg_python_frames_wait(const struct gg_python *python);
 
 /* Call it in a forked child. */
 void gg_python_frames_forked(void);
-
-/*
- * Returns the text's characters if they are ASCII, which end in a 0 byte and live as long as the
- * text.  NULL: the object is no text, or has other characters.
- */
-const char *gg_python_ascii(const struct gg_python *python, const void *text);
 
 /*
  * Copies the text as UTF-8 to a buffer of that many bytes (> 0), and truncates it between

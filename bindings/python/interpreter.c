@@ -86,24 +86,42 @@ static bool find_functions(void)
 	       find("PyThread_get_thread_ident", &python.thread_id);
 }
 
+/* NULL: the adapter does not know the release, or its own table does not fit. */
+static const struct gg_python_layout *find_layout(unsigned version, const void *runtime)
+{
+	static struct gg_python_layout own;
+
+	if (gg_python_layout_read(version, runtime, &own))
+		return &own;
+	return gg_python_layout_of(version);
+}
+
 const struct gg_python *gg_python_find(const char **ret_why)
 {
+	const struct gg_python_layout *layout;
+	const void *runtime = dlsym(RTLD_DEFAULT, "_PyRuntime");
 	const char *(*version_text)(void), *text;
 
 	*ret_why = NULL;
 	if (python.layout != NULL)
 		return &python;
-	if (dlsym(RTLD_DEFAULT, "_PyRuntime") == NULL || !find("Py_GetVersion", &version_text))
+	if (runtime == NULL || !find("Py_GetVersion", &version_text))
 		return NULL;
 	text = version_text();
+	layout = find_layout(version_of(text), runtime);
 	*ret_why = why_not;
 	if (strstr(text, "free-threading") != NULL)
 		snprintf(why_not, sizeof(why_not), "this build has no interpreter's lock");
-	else if (gg_python_layout_of(version_of(text)) == NULL)
+	else if (layout == NULL && version_of(text) == 0x030e)
+		snprintf(
+			why_not, sizeof(why_not),
+			"the table of offsets of CPython %.*s is not the one that the adapter knows",
+			(int)strcspn(text, " "), text);
+	else if (layout == NULL)
 		snprintf(why_not, sizeof(why_not),
-		         "the adapter knows CPython 3.8 to 3.13, not %.*s", (int)strcspn(text, " "),
+		         "the adapter knows CPython 3.8 to 3.14, not %.*s", (int)strcspn(text, " "),
 		         text);
-	else if (!is_ordinary(gg_python_layout_of(version_of(text))))
+	else if (!is_ordinary(layout))
 		snprintf(why_not, sizeof(why_not),
 		         "its objects have other sizes than CPython %.*s has",
 		         (int)strcspn(text, " "), text);
@@ -111,6 +129,6 @@ const struct gg_python *gg_python_find(const char **ret_why)
 		snprintf(why_not, sizeof(why_not),
 		         "it does not export the functions of its allocators");
 	else
-		python.layout = gg_python_layout_of(version_of(text));
+		python.layout = layout;
 	return python.layout != NULL ? &python : NULL;
 }

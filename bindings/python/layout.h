@@ -12,12 +12,19 @@
  *   3.10         state -> frame                    one loop for each frame: state -> cframe -> ...
  *   3.11         state -> cframe -> frame          cframe; an entry frame is its outermost one
  *   3.12         state -> cframe -> frame          a frame of the loop's own is its outermost one
- *   3.13         state -> frame                    likewise
+ *   3.13, 3.14   state -> frame                    likewise
+ *
+ * CPython 3.14 describes itself: _PyRuntime begins with a table of offsets for debuggers.  Each
+ * minor version has a table of its own form, so this module knows that of 3.14.  It checks the
+ * sizes and offsets that it knows from elsewhere, and refuses a table that does not fit.
  */
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+
+enum { GG_PYTHON_OFFSETS_WORDS = 81 }; /* that the adapter reads of a release's own table */
 
 enum gg_python_loops {
 	GG_PYTHON_LOOPS_UNKNOWN, /* each frame has one, whose place on the stack is not known */
@@ -44,6 +51,7 @@ struct gg_python_layout {
 	uint16_t frame_previous, frame_code;
 	uint16_t frame_position; /* an index (int), or from 3.11 on the address of an instruction */
 	uint16_t frame_owner, frame_is_entry;
+	bool code_is_tagged; /* the two low bits of frame_code are no part of the address */
 
 	/* PyCodeObject */
 	uint16_t code_file, code_name;
@@ -53,6 +61,7 @@ struct gg_python_layout {
 
 	/* str: where characters begin */
 	uint16_t ascii_bytes, compact_bytes;
+	uint8_t text_state_shift; /* where the bits of its state begin */
 
 	/* The sizes of whole objects, to check that the build is an ordinary one. */
 	uint16_t code_bytes, text_bytes;
@@ -60,3 +69,10 @@ struct gg_python_layout {
 
 /* Returns the layout of that version, such as 0x030c for 3.12.  NULL: this module knows none. */
 const struct gg_python_layout *gg_python_layout_of(unsigned version);
+
+/*
+ * Reads the table of a release that describes itself.  Returns whether the version has one that
+ * fits what is known of it.
+ */
+bool gg_python_layout_read(unsigned version, const uint64_t offsets[GG_PYTHON_OFFSETS_WORDS],
+                           struct gg_python_layout *ret_layout);

@@ -27,16 +27,26 @@ notes() {
 	"$GEIGER" sql --csv "$1.geiger" "select text from note where $2" | tail -n +2
 }
 
-# Under the agent, and with a region of the library's own.
+# inside FILE... - runs held.py in a program that has set the interval to 1 by itself.
+inside() {
+	"$python" -c "import sys, geiger; sys.argv = ['$here/held.py', *sys.argv[1:]]
+$1
+import runpy; runpy.run_path('$here/held.py', run_name='__main__')" "${@:2}"
+}
+
+# Under the agent, with a region of the library's own, and with samples that come from malloc: the
+# hooks for intervals of 32 KiB and more, at an interval of 1.
 witness() {
 	if [[ $1 == own ]]; then
 		if [[ $language == python ]]; then
-			GEIGER=/nowhere $python -c "import sys, geiger; sys.argv = ['$here/held.py', 'own.region', 'own.truth']
-geiger.start(1)
-import runpy; runpy.run_path('$here/held.py', run_name='__main__')" || return
+			GEIGER=/nowhere inside 'geiger.start(1)' own.region own.truth || return
 		else
 			GEIGER_INTERVAL=1 lua5.4 -lgeiger "$here/held.lua" own.region own.truth || return
 		fi
+	elif [[ $1 == from_malloc ]]; then
+		export -f inside && export python here
+		GEIGER_RING=1048576 "$GEIGER" record --quiet --interval 32k --output from_malloc.geiger -- \
+			bash -c 'inside "$@"' - 'geiger.set_interval(1)' from_malloc.region from_malloc.truth || return
 	else
 		record "$1" 1 1 "$1.region" "$1.truth" || return
 	fi
@@ -75,6 +85,46 @@ counted_once() {
 	done
 }
 
+# No two samples lie in one place at a time, whichever heaps they belong to.  Most blocks of the raw
+# domain serve the other domains, so few samples of 32 KiB are its own.
+in_one_heap() {
+	local twice="select count(*) from (
+		select t_alloc, max(ifnull(t_free, 1e18)) over (partition by process, address
+			order by t_alloc, ifnull(t_free, 1e18)
+			rows between unbounded preceding and 1 preceding) as held from sample)
+		where held > t_alloc"
+	local raw
+
+	equals 'what the profile lost' "$(notes from_malloc "text like '% lost%'")" '' &&
+		equals 'samples in one place' "$("$GEIGER" sql --csv from_malloc.geiger "$twice" | tail -n 1)" 0 ||
+		return
+	raw=$("$GEIGER" report seed1.geiger --by heap --metric allocated |
+		sed -n 's/.* \([0-9]*\)  python\.raw$/\1/p')
+	echo "samples of python.raw: $raw, at most 20"
+	((raw > 0 && raw <= 20))
+}
+
+# A block whose resize fails is live and a sample, with each kind of hooks.
+fails_to_resize() {
+	local interval live
+
+	cat >fails.py <<-'END'
+		block = bytearray(50 << 20)
+		try:
+		    block *= 1 << 21
+		except MemoryError:
+		    print("failed", flush=True)
+		__import__("os")._exit(0)
+	END
+	for interval in 512k 1k; do
+		equals 'the resize' "$("$GEIGER" record --quiet -i $interval -o fails.geiger -- "$python" fails.py)" failed ||
+			return
+		live=$("$GEIGER" sql --csv fails.geiger \
+			"select count(*) from sample where size >= 50 << 20 and t_free is null" | tail -n 1)
+		equals "live samples of the block at $interval" "$live" 1 || return
+	done
+}
+
 without_notes() {
 	equals notes "$(notes exact "text like '%malloc%'")" ''
 }
@@ -83,9 +133,15 @@ mkdir regions
 export GEIGER_DIR=$scratch/regions
 check "live_bytes_of_${language}_are_what_another_counts" witness agent
 check "live_bytes_of_${language}_without_the_agent_are_what_another_counts" witness own
+[[ $language == lua ]] ||
+	check 'live_bytes_of_python_are_what_another_counts_where_samples_come_from_malloc' witness from_malloc
 check "estimates_of_${language}_are_within_their_intervals" over_seeds
 modes=()
 [[ $language == lua ]] || modes=(malloc pymalloc_debug)
 check "each_block_of_${language}_counts_once" counted_once "${modes[@]}"
+if [[ $language == python ]]; then
+	check 'a_sample_from_malloc_is_in_one_heap' in_one_heap
+	check 'a_resize_that_fails_leaves_the_sample' fails_to_resize
+fi
 check "a_profile_of_${language}_says_nothing_of_malloc" without_notes
 finish
