@@ -14,13 +14,20 @@
 #include "runtime/process.h"
 #include "runtime/runtime_frames.h"
 
+#ifdef GG_STATIC
+/* In a program that is linked statically, the agent's code has a section of its own. */
+extern const char our_begin[] __asm__("__start_geiger_text") __attribute__((visibility("hidden")));
+extern const char our_end[] __asm__("__stop_geiger_text") __attribute__((visibility("hidden")));
+#else
 /* This library's code is between its ELF header and its dynamic section. */
+extern const char our_begin[] __asm__("__ehdr_start") __attribute__((visibility("hidden")));
+#define our_end _DYNAMIC
+#endif
+
 bool gg_capture_is_our_code(uint64_t pc)
 {
-	extern const char __ehdr_start[] __attribute__((visibility("hidden")));
-
-	return pc - (uint64_t)(uintptr_t)__ehdr_start <
-	       (uint64_t)(uintptr_t)_DYNAMIC - (uint64_t)(uintptr_t)__ehdr_start;
+	return pc - (uint64_t)(uintptr_t)our_begin <
+	       (uint64_t)(uintptr_t)our_end - (uint64_t)(uintptr_t)our_begin;
 }
 
 /*

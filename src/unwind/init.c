@@ -69,7 +69,15 @@ static bool is_count(uint64_t word, const struct survey *survey)
  * words may do so by chance.  A false one only costs needless epochs, and drop_words() removes it
  * later.
  */
-#ifdef GG_MUSL
+#if defined(GG_STATIC)
+enum { HAS_OWN_COUNT = 0 };
+
+/* A program that is linked statically has no loader, and its modules do not change. */
+static void find_words(const struct survey *survey)
+{
+	(void)survey;
+}
+#elif defined(GG_MUSL)
 enum { HAS_OWN_COUNT = 1 };
 
 /* musl's loader has no such variable; its dlopen() is hooked (preload/allocator/musl_libc.c). */
@@ -102,6 +110,19 @@ static void find_words(const struct survey *survey)
 }
 #endif
 
+#ifdef GG_STATIC
+/* The linker warns of dlsym() in such a program, and a table of modules serves as well. */
+static gg_module_lookup_find_object *find_finder(void)
+{
+	return NULL;
+}
+#else
+static gg_module_lookup_find_object *find_finder(void)
+{
+	return (gg_module_lookup_find_object *)dlsym(RTLD_DEFAULT, "_dl_find_object");
+}
+#endif
+
 /*
  * Drops the words that do not equal a count now: they equaled it by chance at the first refresh.  A
  * dropped word is replaced by a constant, so that readers need no check.
@@ -128,9 +149,7 @@ void gg_module_lookup_refresh(void)
 	else if (survey.adds != 0 || HAS_OWN_COUNT)
 		find_words(&survey);
 	if (!have_looked)
-		gg_store_relaxed(
-			&gg_module_lookup_finder,
-			(gg_module_lookup_find_object *)dlsym(RTLD_DEFAULT, "_dl_find_object"));
+		gg_store_relaxed(&gg_module_lookup_finder, find_finder());
 	have_looked = true;
 	gg_module_lookup_new_epoch();
 }
@@ -148,6 +167,10 @@ static void find_program(void)
 	uint64_t count = headers != NULL ? getauxval(AT_PHNUM) : 0, bias = 0;
 	struct gg_module_lookup_row row = { UINT64_MAX, 0 };
 
+	/* Without PT_PHDR, as in static-pie programs, the headers follow the file's first one. */
+	for (uint64_t i = 0; i < count; i++)
+		if (headers[i].p_type == PT_LOAD && headers[i].p_offset == 0)
+			bias = (uintptr_t)headers - sizeof(ElfW(Ehdr)) - headers[i].p_vaddr;
 	for (uint64_t i = 0; i < count; i++)
 		if (headers[i].p_type == PT_PHDR)
 			bias = (uintptr_t)headers - headers[i].p_vaddr;

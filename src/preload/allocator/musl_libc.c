@@ -76,6 +76,16 @@ static void *musl_valloc(size_t bytes)
 	return gg_real.aligned_alloc(CLEARED_PAGE_BYTES, bytes);
 }
 
+#ifdef GG_STATIC
+/* The functions here are right over any allocator, and a static program has no dlopen(). */
+void gg_real_replace(struct gg_real *real)
+{
+	gg_store_relaxed(&real->calloc, musl_calloc);
+	gg_store_relaxed(&real->memalign, real->aligned_alloc);
+	gg_store_relaxed(&real->posix_memalign, musl_posix_memalign);
+	gg_store_relaxed(&real->valloc, musl_valloc);
+}
+#else
 static void *(*real_dlopen)(const char *file, int mode);
 
 static bool is_in(const struct gg_elf_lookup_tables *libc, const char *name, const void *function)
@@ -105,11 +115,6 @@ void gg_real_replace(struct gg_real *real)
 		gg_store_relaxed(&real->valloc, musl_valloc);
 }
 
-const char *gg_real_other_allocator(void)
-{
-	return NULL;
-}
-
 /* musl ignores where the call comes from. */
 GG_EXPORT void *dlopen(const char *file, int mode)
 {
@@ -123,4 +128,10 @@ GG_EXPORT void *dlopen(const char *file, int mode)
 	gg_add_acq_rel(&gg_module_lookup_loads, 1);
 	gg_add_release(&gg_module_lookup_loading, -1);
 	return library;
+}
+#endif
+
+const char *gg_real_other_allocator(void)
+{
+	return NULL;
 }

@@ -22,11 +22,11 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-/* Limits in bytes, sections, and bytes. */
-enum { READ_MAX = 256 << 20, SECTIONS_MAX = 4096, INTERPRETER_MAX = 256 };
+/* Limits in bytes, sections, bytes, and bytes. */
+enum { READ_MAX = 256 << 20, SECTIONS_MAX = 4096, INTERPRETER_MAX = 256, NOTES_MAX = 4096 };
 
 /* Advice on each kind of program. */
-static const char advice_static[] = "link it dynamically, or with libgeiger: man libgeiger";
+static const char advice_static[] = "link it dynamically, or with libgeiger-agent.a: man geiger-agent";
 static const char advice_go[] = "use Go's own runtime/pprof, then: geiger import";
 static const char advice_native_image[] = "run it on a Java VM: geiger record java -jar";
 static const char advice_musl[] = "build it with glibc, or geiger with musl-gcc";
@@ -92,6 +92,48 @@ static bool read_interpreter(struct program *program)
 		program->interpreter[header.p_filesz] = '\0';
 	}
 	return true;
+}
+
+/*
+ * True if the agent is linked into the program: its note is there (preload/static/static_agent.c).
+ * The fields of a note have 4 bytes, and its texts are padded to that.
+ */
+static bool is_agents_note(const Elf64_Nhdr *note, const char *texts)
+{
+	static const char owner[] = "geiger";
+
+	return note->n_namesz == sizeof(owner) && memcmp(texts, owner, sizeof(owner)) == 0;
+}
+
+static bool has_agent(struct program *program)
+{
+	char notes[NOTES_MAX];
+	Elf64_Nhdr note;
+
+	for (int i = 0; i < program->elf.e_phnum; i++) {
+		Elf64_Phdr header;
+		size_t at = 0, next;
+
+		if (!read_at(program->fd, &header, sizeof(header),
+		             program->elf.e_phoff + (uint64_t)i * sizeof(header)))
+			return false;
+		if (header.p_type != PT_NOTE || header.p_filesz > sizeof(notes) ||
+		    !read_at(program->fd, notes, header.p_filesz, header.p_offset))
+			continue;
+		while (header.p_filesz - at >= sizeof(note) + 8) {
+			memcpy(&note, notes + at, sizeof(note));
+			if (is_agents_note(&note, notes + at + sizeof(note)))
+				return true;
+			if (note.n_namesz > NOTES_MAX || note.n_descsz > NOTES_MAX)
+				break;
+			next = sizeof(note) + ((note.n_namesz + 3) & ~3u) +
+			       ((note.n_descsz + 3) & ~3u);
+			if (next > header.p_filesz - at)
+				break;
+			at += next;
+		}
+	}
+	return false;
 }
 
 static void read_sections(struct program *program)
@@ -275,6 +317,8 @@ static enum gg_preloadable examine_elf(struct program *program)
 	if (program->elf.e_machine != OUR_MACHINE)
 		return refused(program, "it is a program of another architecture than the agent");
 	if (!read_interpreter(program))
+		return GG_PRELOADABLE_ALL;
+	if (program->interpreter[0] == '\0' && has_agent(program))
 		return GG_PRELOADABLE_ALL;
 	read_sections(program);
 	if (program->interpreter[0] == '\0') {

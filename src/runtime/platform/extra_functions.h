@@ -80,5 +80,9 @@ size_t gg_extra_functions_find(struct gg_extra_function *ret_functions, size_t m
 bool gg_extra_functions_has_code(const void *pc);
 
 /* Exports a function by another name, hidden until it is taken. */
+#ifdef GG_STATIC
+#define GG_EXTRA_FUNCTIONS_NAME(function, name) _Static_assert(1, "no names without a loader")
+#else
 #define GG_EXTRA_FUNCTIONS_NAME(function, name) \
 	__asm__(".symver " #function ", " #name "@GEIGER_HIDDEN")
+#endif
