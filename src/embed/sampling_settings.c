@@ -104,11 +104,17 @@ static bool is_usable(const struct gg_agent_functions *agent)
 	       agent->bytes >= sizeof(*agent);
 }
 
+/* The linker's answer in a program that is linked statically; NULL: the agent is not in it. */
+extern const struct gg_agent_functions *const geiger_agent_interface __attribute__((weak));
+
 /* Finds the agent's table.  NULL: there is no agent, or it has another version. */
 static const struct gg_agent_functions *find_agent(void)
 {
 	const struct gg_agent_functions *const *symbol = dlsym(RTLD_DEFAULT,
 	                                                       "geiger_agent_interface");
+
+	if (symbol == NULL)
+		symbol = &geiger_agent_interface;
 
 	return symbol != NULL && is_usable(*symbol) ? *symbol : NULL;
 }

@@ -24,7 +24,9 @@
 #pragma once
 
 #include <errno.h>
+#ifndef GG_MUSL
 #include <linux/futex.h>
+#endif
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

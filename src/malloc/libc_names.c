@@ -20,6 +20,9 @@
 #include "malloc/huge_blocks.h"
 #include "malloc/slow_paths.h"
 
+/* Some of these are declared by one libc only. */
+GG_EXPORT int malloc_trim(size_t pad_bytes);
+GG_EXPORT int mallopt(int parameter, int value);
 GG_EXPORT void free_sized(void *p, size_t bytes);
 GG_EXPORT void free_aligned_sized(void *p, size_t alignment, size_t bytes);
 
@@ -100,6 +103,8 @@ GG_EXPORT int mallopt(int parameter, int value)
 	return 1;
 }
 
+/* musl has no functions that report. */
+#ifndef GG_MUSL
 GG_EXPORT struct mallinfo2 mallinfo2(void)
 {
 	struct gg_malloc_arena_totals totals;
@@ -183,6 +188,8 @@ GG_EXPORT void malloc_stats(void)
 	fprintf(stderr, "system bytes     = %10zu\nin use bytes     = %10zu\n",
 	        info.arena + info.hblkhd, info.uordblks + info.hblkhd);
 }
+
+#endif
 
 GG_EXPORT void cfree(void *p);
 GG_EXPORT void cfree(void *p)

@@ -86,10 +86,10 @@ def unprofiled():
     if compile_program("static", sleeper, "-static"):
         _, steps = record("static.geiger", command=("./static",))
         equal("a_static_command_has_an_advice_alone", steps,
-              ["geiger: to see all of static: link it dynamically, or with libgeiger: man libgeiger"])
+              ["geiger: to see all of static: link it dynamically, or with libgeiger-agent.a: man geiger-agent"])
         _, steps = record("mixed.geiger", "-i", "16k", command=("sh", "-c", f"{PROGRAM} grow & ./static; wait"))
         equal("a_static_child_ranks_before_all_else", steps[:1],
-              ["geiger: to see all of static: link it dynamically, or with libgeiger: man libgeiger"])
+              ["geiger: to see all of static: link it dynamically, or with libgeiger-agent.a: man geiger-agent"])
         check("there_are_two_steps_at_most", None if len(steps) == 2 else f"{steps}")
     else:
         skip("a_static_command_has_an_advice_alone", "no static libc")

@@ -83,6 +83,23 @@ void gg_real_replace(struct gg_real *real)
 	gg_allocator_functions.own_totals = gg_malloc_count_bytes;
 }
 
+#ifdef GG_STATIC
+/* The linker has put this allocator into the program, so there is no other one and no sanitizer. */
+
+static bool is_passing(void)
+{
+	return false;
+}
+
+const char *gg_real_other_allocator(void)
+{
+	return NULL;
+}
+
+static void log_other_allocator(void)
+{
+}
+#else
 /* The first object in the loader's order that has a malloc(), from `map` on. */
 static const struct link_map *find_malloc(const struct link_map *map)
 {
@@ -154,6 +171,7 @@ static void log_other_allocator(void)
 		gg_agent_log("libgeiger-malloc.so serves malloc(), and ", file_of(next),
 		             " does not", GG_AGENT_LOG_END);
 }
+#endif
 
 /*
  * How many times the interval a class of sizes may have while the interval follows an error; 0: it
@@ -257,6 +275,12 @@ static void log_other_scheme(void)
 		             "; using poisson, with the interval in bytes", GG_AGENT_LOG_END);
 }
 
+#ifdef GG_STATIC
+static bool is_recorder(void)
+{
+	return true;
+}
+#else
 /* Without the members that sample. */
 static const struct gg_malloc_client quiet_client = {
 	.free_foreign = free_foreign,
@@ -280,6 +304,7 @@ static bool is_recorder(void)
 	gg_store_release(&gg_process.state, GG_PROCESS_OFF);
 	return false;
 }
+#endif
 
 /* A forked child needs no region before its first sample. */
 static bool is_child_without_region(void)

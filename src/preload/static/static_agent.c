@@ -30,17 +30,28 @@
 #include "runtime/thread.h"
 #include "unwind/unwind.h"
 
-/* libc's functions.  Those that some libc lacks are weak; the others are the linker's to find. */
+/*
+ * libc's functions.  The linker finds them; those that a libc may lack are weak.  With an allocator
+ * of our own, libc's allocator is not in the program, and the references lead to ours.
+ */
 #define REAL(type, name, ...)  type __real_##name(__VA_ARGS__)
 #define MAYBE(type, name, ...) __attribute__((weak)) type __real_##name(__VA_ARGS__)
+#ifdef GG_MALLOC_REPLACES
+#define ALLOCATOR(type, name, ...) type __real_##name(__VA_ARGS__) __asm__(#name)
+#define MAYBE_ALLOCATOR(type, name, ...) \
+	__attribute__((weak)) type __real_##name(__VA_ARGS__) __asm__(#name)
+#else
+#define ALLOCATOR       REAL
+#define MAYBE_ALLOCATOR MAYBE
+#endif
 
-REAL(void *, malloc, size_t bytes);
-REAL(void *, calloc, size_t count, size_t bytes);
-REAL(void *, realloc, void *p, size_t bytes);
-REAL(void, free, void *p);
-REAL(int, posix_memalign, void **ret_p, size_t alignment, size_t bytes);
-REAL(void *, aligned_alloc, size_t alignment, size_t bytes);
-REAL(void *, memalign, size_t alignment, size_t bytes);
+ALLOCATOR(void *, malloc, size_t bytes);
+ALLOCATOR(void *, calloc, size_t count, size_t bytes);
+ALLOCATOR(void *, realloc, void *p, size_t bytes);
+ALLOCATOR(void, free, void *p);
+ALLOCATOR(int, posix_memalign, void **ret_p, size_t alignment, size_t bytes);
+ALLOCATOR(void *, aligned_alloc, size_t alignment, size_t bytes);
+ALLOCATOR(void *, memalign, size_t alignment, size_t bytes);
 REAL(void *, mmap, void *address, size_t bytes, int protection, int flags, int fd, off_t offset);
 REAL(int, munmap, void *address, size_t bytes);
 REAL(void *, mremap, void *address, size_t bytes, size_t new_bytes, int flags, ...);
@@ -49,11 +60,11 @@ REAL(_Noreturn void, _Exit, int status); /* _exit() of musl calls it */
 REAL(int, prctl, int option, ...);
 REAL(int, sigaction, int signal, const struct sigaction *action, struct sigaction *old);
 REAL(gg_real_handler *, signal, int signal, gg_real_handler *handler);
-MAYBE(void *, reallocarray, void *p, size_t count, size_t bytes);
-MAYBE(void *, valloc, size_t bytes);
-MAYBE(void *, pvalloc, size_t bytes);
-MAYBE(void, free_sized, void *p, size_t bytes);
-MAYBE(void, free_aligned_sized, void *p, size_t alignment, size_t bytes);
+MAYBE_ALLOCATOR(void *, reallocarray, void *p, size_t count, size_t bytes);
+MAYBE_ALLOCATOR(void *, valloc, size_t bytes);
+MAYBE_ALLOCATOR(void *, pvalloc, size_t bytes);
+MAYBE_ALLOCATOR(void, free_sized, void *p, size_t bytes);
+MAYBE_ALLOCATOR(void, free_aligned_sized, void *p, size_t alignment, size_t bytes);
 MAYBE(gg_real_handler *, sysv_signal, int signal, gg_real_handler *handler);
 size_t malloc_usable_size(void *p);
 
