@@ -26,7 +26,8 @@
 enum { READ_MAX = 256 << 20, SECTIONS_MAX = 4096, INTERPRETER_MAX = 256, NOTES_MAX = 4096 };
 
 /* Advice on each kind of program. */
-static const char advice_static[] = "link it dynamically, or with libgeiger-agent.a: man geiger-agent";
+static const char advice_static[] =
+	"link it dynamically, or with libgeiger-agent.a: man geiger-agent";
 static const char advice_go[] = "use Go's own runtime/pprof, then: geiger import";
 static const char advice_native_image[] = "run it on a Java VM: geiger record java -jar";
 static const char advice_musl[] = "build it with glibc, or geiger with musl-gcc";
