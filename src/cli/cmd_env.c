@@ -107,7 +107,8 @@ static int run_env(struct gg_invocation *invocation)
 {
 	struct env_options *given = invocation->options;
 	struct gg_cli_sampling *sampling = &given->sampling;
-	char agent[GG_LAUNCH_PATH_MAX], compat[GG_LAUNCH_PATH_MAX];
+	char agent[GG_LAUNCH_PATH_MAX], compat[GG_LAUNCH_PATH_MAX], preload[GG_LAUNCH_PATH_MAX],
+		fitted_compat[GG_LAUNCH_PATH_MAX];
 	struct gg_launch_settings settings = {
 		.agent = agent,
 		.compat = sampling->compat ? compat : NULL,
@@ -132,6 +133,14 @@ static int run_env(struct gg_invocation *invocation)
 	status = gg_launch_find_agent(agent, invocation->error);
 	if (status == 0 && sampling->compat)
 		status = gg_launch_find_compat(compat, agent, invocation->error);
+	if (status == 0 && given->format == SHELL && invocation->operand_count > 0) {
+		gg_launch_fit_command(preload, agent, invocation->operands[0]);
+		settings.preload = preload;
+	}
+	if (settings.preload != NULL && sampling->compat) {
+		gg_launch_fit_command(fitted_compat, compat, invocation->operands[0]);
+		settings.compat = fitted_compat;
+	}
 	if (status == 0)
 		status = gg_launch_environment(&environment, &settings, invocation->error);
 	if (status < 0)

@@ -107,6 +107,38 @@ check a_program_of_musl_starts_one_of_glibc_that_starts_one_of_musl both_see ./s
 	'./program; ls / >/dev/null'
 check a_program_of_glibc_starts_one_of_musl both_see sh -c './program; ls / >/dev/null'
 
+# The control calls of other profilers, and the allocator of our own, are for glibc: a program of musl
+# has its own agent under these options, too, and the shell of glibc has what the option says.
+with_option() {
+	rm -f z.geiger
+	"$GEIGER" record "$1" -i 64 -o z.geiger -- sh -c './program; ls / >/dev/null' >out 2>messages
+	local status=$?
+	cat out messages
+	[[ $status == 0 ]] && grep -qx finished out || return
+	! grep -i 'error\|preload' messages || return
+	"$GEIGER" report z.geiger -m allocated --by module --total -n 0 | tee modules
+	grep -q '/program$' modules && grep -q '/libc.so.6$' modules || return
+	"$GEIGER" record "$1" -i 64 -o z.geiger -- ./program >out 2>messages || return
+	cat messages
+	"$GEIGER" report z.geiger -m allocated | grep by_malloc
+}
+check programs_of_musl_are_sampled_beside_compat with_option --compat
+check programs_of_musl_are_sampled_beside_the_allocator_of_our_own with_option --malloc
+
+# `geiger env` prints the agent of the command that it is given.
+by_environment() {
+	local option
+	rm -rf regions
+	mkdir regions
+	for option in --interval=64 --compat --malloc; do
+		[[ $(eval "$("$GEIGER" env "$option" --dir "$PWD/regions" ./program)") == finished ]] || return
+		"$GEIGER" salvage -q -o z.geiger regions && "$GEIGER" report z.geiger -m allocated | tee report.txt
+		grep -q in_child report.txt || grep -q by_calloc report.txt || return
+		rm -f regions/* z.geiger
+	done
+}
+check the_environment_of_a_program_of_musl_has_its_agent by_environment
+
 # Without the agent for musl beside the agent.
 mkdir -p alone
 cp "$(dirname "$GEIGER_AGENT_MUSL")/libgeiger-agent.so" alone

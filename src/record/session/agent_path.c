@@ -182,38 +182,50 @@ static bool is_same_file(const char *a, const char *b)
 }
 
 /*
- * Makes the path that serves both libcs, if it leads glibc to this agent: the name that glibc puts
- * in is the end of the folder of our own libc.
+ * Makes the path that serves both libcs, if it leads glibc to this library: the name that glibc
+ * puts in is the end of the folder of our own libc.  In the place of each library of glibc, musl
+ * finds the agent for musl.
  */
-static bool find_for_both(char path[GG_LAUNCH_PATH_MAX], const char *agent, const char *musl_agent)
+static bool find_for_both(char path[GG_LAUNCH_PATH_MAX], const char *library,
+                          const char *musl_agent)
 {
 	char folder[GG_LAUNCH_PATH_MAX], expanded[GG_LAUNCH_PATH_MAX];
-	const char *slash = strrchr(agent, '/'), *end;
+	const char *slash = strrchr(library, '/'), *end;
 	Dl_info libc;
+	int length;
 
-	if (slash == NULL || strchr(agent, '$') != NULL || dladdr((void *)abort, &libc) == 0 ||
+	if (slash == NULL || strchr(library, '$') != NULL || dladdr((void *)abort, &libc) == 0 ||
 	    libc.dli_fname == NULL || (end = strrchr(libc.dli_fname, '/')) == NULL)
 		return false;
 	snprintf(folder, sizeof(folder), "%.*s", (int)(end - libc.dli_fname), libc.dli_fname);
 	end = strncmp(folder, "/usr/", 5) == 0 ? folder + 4 : folder;
-	return snprintf(expanded, sizeof(expanded), "%.*s" BOTH_FOLDER "%s/" AGENT_NAME,
-	                (int)(slash + 1 - agent), agent, end + 1) < (int)sizeof(expanded) &&
-	       is_same_file(expanded, agent) &&
-	       snprintf(path, GG_LAUNCH_PATH_MAX, "%.*s" GG_LAUNCH_FOR_BOTH,
-	                (int)(slash + 1 - agent), agent) < GG_LAUNCH_PATH_MAX &&
+	length = (int)(slash + 1 - library);
+	return snprintf(expanded, sizeof(expanded), "%.*s" BOTH_FOLDER "%s/%s", length, library,
+	                end + 1, slash + 1) < (int)sizeof(expanded) &&
+	       is_same_file(expanded, library) &&
+	       snprintf(path, GG_LAUNCH_PATH_MAX, "%.*s" GG_LAUNCH_FOR_BOTH "%s", length, library,
+	                slash + 1) < GG_LAUNCH_PATH_MAX &&
 	       is_same_file(path, musl_agent);
 }
 
-void gg_launch_fit_agent(char path[GG_LAUNCH_PATH_MAX], const char *agent, const char *command)
+void gg_launch_fit_command(char path[GG_LAUNCH_PATH_MAX], const char *library, const char *command)
 {
 	char file[GG_LAUNCH_PATH_MAX], musl_agent[GG_LAUNCH_PATH_MAX];
-	bool is_installed = !uses_own_allocator &&
-	                    find_beside(musl_agent, agent, MUSL_NAME, NULL, NULL) == 0;
+	bool is_installed = find_beside(musl_agent, library, MUSL_NAME, NULL, NULL) == 0;
 
 	gg_preloadable_set_musl_agent(is_installed);
-	if (is_installed && find_for_both(path, agent, musl_agent))
-		return;
 	if (is_installed && find_command(command, file) == 0 && gg_preloadable_is_musl(file))
-		agent = musl_agent;
-	memcpy(path, agent, strlen(agent) + 1);
+		library = musl_agent;
+	memcpy(path, library, strlen(library) + 1);
+}
+
+void gg_launch_fit(char path[GG_LAUNCH_PATH_MAX], const char *library, const char *command)
+{
+	char musl_agent[GG_LAUNCH_PATH_MAX];
+
+	if (find_beside(musl_agent, library, MUSL_NAME, NULL, NULL) < 0 ||
+	    !find_for_both(path, library, musl_agent))
+		gg_launch_fit_command(path, library, command);
+	else
+		gg_preloadable_set_musl_agent(true);
 }

@@ -62,15 +62,19 @@ GG_MUST_CHECK int gg_launch_find_agent(char path[GG_LAUNCH_PATH_MAX], struct gg_
  */
 void gg_launch_use_own_allocator(void);
 
-/* The end of a path that serves programs of glibc and of musl. */
-#define GG_LAUNCH_FOR_BOTH "geiger-preload/$LIB/libgeiger-agent.so"
+/* The folder, beside the agent, of paths that serve programs of glibc and of musl. */
+#define GG_LAUNCH_FOR_BOTH "geiger-preload/$LIB/"
 
 /*
- * Makes the path for LD_PRELOAD from that of the agent: one that serves programs of glibc and of
- * musl, if the agent for musl is installed, or else the agent that fits the command.  From then on
- * programs of musl count as others do (gg_preloadable_set_musl_agent()).
+ * Makes the path for LD_PRELOAD from that of a library: one that serves programs of glibc and of
+ * musl, if the agent for musl is installed, or else the library that fits the command.  From then
+ * on programs of musl count as others do (gg_preloadable_set_musl_agent()).
  */
-void gg_launch_fit_agent(char path[GG_LAUNCH_PATH_MAX], const char *agent, const char *command);
+void gg_launch_fit(char path[GG_LAUNCH_PATH_MAX], const char *library, const char *command);
+
+/* The same without a path for both, which has a character that shells expand. */
+void gg_launch_fit_command(char path[GG_LAUNCH_PATH_MAX], const char *library,
+                           const char *command);
 
 /* Finds libgeiger-compat in the agent's directory.  Errors as gg_launch_find_agent(). */
 GG_MUST_CHECK int gg_launch_find_compat(char path[GG_LAUNCH_PATH_MAX], const char *agent,

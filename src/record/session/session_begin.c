@@ -233,7 +233,7 @@ static int begin_command(struct gg_session *s)
 {
 	const struct gg_session_options *options = s->options;
 	char agent[GG_LAUNCH_PATH_MAX], compat[GG_LAUNCH_PATH_MAX], preload[GG_LAUNCH_PATH_MAX],
-		log[GG_SESSION_DIRECTORY_PATH_MAX + 16];
+		fitted_compat[GG_LAUNCH_PATH_MAX], log[GG_SESSION_DIRECTORY_PATH_MAX + 16];
 	struct gg_launch_settings settings = {
 		.agent = agent,
 		.compat = options->compat ? compat : NULL,
@@ -276,9 +276,13 @@ static int begin_command(struct gg_session *s)
 	if (options->follows_dotnet && options->pid == 0)
 		settings.dotnet_port = open_dotnet_port(s);
 	snprintf(log, sizeof(log), "%s/%s", s->processes.directory.name, GG_SESSION_DIRECTORY_LOG);
-	if (options->pid == 0 && !options->compat) {
-		gg_launch_fit_agent(preload, agent, options->command[0]);
+	if (options->pid == 0) {
+		gg_launch_fit(preload, agent, options->command[0]);
 		settings.preload = preload;
+	}
+	if (options->pid == 0 && options->compat) {
+		gg_launch_fit(fitted_compat, compat, options->command[0]);
+		settings.compat = fitted_compat;
 	}
 	/* Its loader would fail with the agent.  It runs without, and the last line tells why. */
 	if (options->pid == 0 && gg_launch_refuses(options->command[0]))
