@@ -104,6 +104,25 @@ sidecar() {
 }
 check a_sidecar_reads_the_regions_of_a_container sidecar "$agent" ./server
 
+# The same by a /dev/shm that both have, where regions are made without a word about it.
+shares_memory() {
+	local status
+	rm -rf memory
+	mkdir -m 1777 memory
+	mkfifo -m 600 stop said 2>/dev/null
+	timeout 120 unshare -Urmpf --mount-proc sh -c '
+		mount --bind memory /dev/shm && LD_PRELOAD=$0 GEIGER_INTERVAL=64k exec ./server wait' "$agent" <stop >said &
+	exec 5>stop
+	head -1 said
+	timeout 60 unshare -Urmpf --mount-proc sh -c '
+		mount --bind memory /dev/shm && "$0" ls && "$0" salvage -q -o shared.geiger /dev/shm' "$geiger"
+	status=$?
+	exec 5>&-
+	wait
+	((status == 0)) && shown shared.geiger
+}
+check a_sidecar_shares_dev_shm_with_a_container shares_memory
+
 # An image that has nothing but musl, the program and the agent, as one of Alpine may be.
 image_of_musl() {
 	rm -f musl.geiger image/tmp/*
@@ -176,4 +195,42 @@ if [[ -n $group ]]; then
 else
 	echo 'skipped - a_limit_of_memory_that_the_program_keeps_is_kept_under_geiger: no group can be made'
 fi
+
+# Version 2 of control groups, also where another hierarchy has the controllers: a group that is
+# frozen can be read, and one that is killed leaves its profile.
+group=
+for folder in /sys/fs/cgroup /sys/fs/cgroup/unified; do
+	if [[ -z $group && -e $folder/cgroup.controllers ]] && mkdir "$folder/geiger-test-$$" 2>/dev/null; then
+		group=$folder/geiger-test-$$
+	fi
+done
+frozen() {
+	local status
+	rm -rf regions
+	mkdir -m 1777 regions
+	mkfifo -m 600 stop said 2>/dev/null
+	GEIGER_DIR=$PWD/regions GEIGER_INTERVAL=64k timeout 120 sh -c '
+		echo $$ >"$0/cgroup.procs" && LD_PRELOAD=$1 exec ./server wait' "$group" "$agent" <stop >said &
+	exec 5>stop
+	head -1 said
+	echo 1 >"$group/cgroup.freeze"
+	timeout 60 "$geiger" salvage -q -o frozen.geiger regions
+	status=$?
+	echo 0 >"$group/cgroup.freeze"
+	echo 1 >"$group/cgroup.kill"
+	exec 5>&-
+	wait
+	((status == 0)) && shown frozen.geiger || return
+	rm -f frozen.geiger
+	"$geiger" salvage -q -o frozen.geiger regions && shown frozen.geiger
+}
+if [[ -n $group && -e $group/cgroup.freeze && -e $group/cgroup.kill ]]; then
+	check a_group_of_version_2_is_read_while_frozen_and_after_it_is_killed frozen
+else
+	echo 'skipped - a_group_of_version_2_is_read_while_frozen_and_after_it_is_killed: no group can be made'
+fi
+[[ -z $group ]] || for ((i = 0; i < 50; i++)); do
+	rmdir "$group" 2>/dev/null && break
+	sleep 0.1
+done
 finish

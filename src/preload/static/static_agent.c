@@ -160,7 +160,7 @@ bool gg_real_is_foreign(const void *function)
 	return false;
 }
 
-/* What is found by name elsewhere. */
+/* Answers where the preloaded agent looks a name up. */
 
 struct gg_extra_functions gg_extra_functions;
 struct gg_allocator_functions gg_allocator_functions;

@@ -73,8 +73,7 @@ void gg_launch_use_own_allocator(void);
 void gg_launch_fit(char path[GG_LAUNCH_PATH_MAX], const char *library, const char *command);
 
 /* The same without a path for both, which has a character that shells expand. */
-void gg_launch_fit_command(char path[GG_LAUNCH_PATH_MAX], const char *library,
-                           const char *command);
+void gg_launch_fit_command(char path[GG_LAUNCH_PATH_MAX], const char *library, const char *command);
 
 /* Finds libgeiger-compat in the agent's directory.  Errors as gg_launch_find_agent(). */
 GG_MUST_CHECK int gg_launch_find_compat(char path[GG_LAUNCH_PATH_MAX], const char *agent,
