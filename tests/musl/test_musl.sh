@@ -107,8 +107,8 @@ check a_program_of_musl_starts_one_of_glibc_that_starts_one_of_musl both_see ./s
 	'./program; ls / >/dev/null'
 check a_program_of_glibc_starts_one_of_musl both_see sh -c './program; ls / >/dev/null'
 
-# The control calls of other profilers, and the allocator of our own, are for glibc: a program of musl
-# has its own agent under these options, too, and the shell of glibc has what the option says.
+# The control calls of other profilers, and the allocator of our own, are for glibc.  Under these
+# options a program of musl has its own agent, and the shell of glibc has what the option says.
 with_option() {
 	rm -f z.geiger
 	"$GEIGER" record "$1" -i 64 -o z.geiger -- sh -c './program; ls / >/dev/null' >out 2>messages

@@ -2,11 +2,14 @@
 /* test_unwind_walk - compares whole stacks with libgcc's, wherever a program can be interrupted. */
 #include <dlfcn.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/time.h>
@@ -102,6 +105,33 @@ TEST(the_first_frame_is_the_callers_and_skip_leaves_more_out)
 	CHECK_EQ_U64(stack[1].count, stack[0].count - 1);
 	CHECK_EQ_U64(stack[1].frames[0], stack[0].frames[1]);
 }
+
+/* Return addresses that are signed. */
+
+#if defined(__aarch64__)
+NOINLINE static void capture_signed(uint64_t *ret_saved)
+{
+	/* The frame record: the frame pointer, and the return address that paciasp has signed. */
+	*ret_saved = ((const uint64_t *)__builtin_frame_address(0))[1];
+	capture_pair();
+	__asm__ volatile("");
+}
+
+TEST(signatures_of_return_addresses_are_stripped)
+{
+	enum { FEATURE_PACA = 1 << 30 }; /* HWCAP_PACA */
+	uint64_t saved;
+
+	capture_signed(&saved);
+	CHECK(pair_agrees());
+	if ((getauxval(AT_HWCAP) & FEATURE_PACA) == 0)
+		SKIP("this processor signs no addresses");
+	/* Two frames out: capture_signed(), and this function, to which that address leads. */
+	REQUIRE(pair.stack.count >= 2);
+	CHECK(saved != pair.stack.frames[1]);
+	CHECK_EQ_U64(saved & UINT64_C(0x0000ffffffffffff), pair.stack.frames[1]);
+}
+#endif
 
 /* Recursion. */
 
@@ -392,6 +422,9 @@ TEST(a_handler_on_its_own_stack_is_walked_into_what_it_interrupted)
 static struct gg_stack_cache storm_cache;
 static struct gg_unwind_thread storm_thread;
 static unsigned storm_count, storm_incomplete;
+/* The last stack that was not complete. */
+static uint64_t storm_pcs[32];
+static unsigned storm_pcs_count, storm_ending;
 
 static void handle_storm(int signal)
 {
@@ -401,7 +434,13 @@ static void handle_storm(int signal)
 
 	(void)signal;
 	gg_unwind_capture(&storm_thread, pcs, GG_COUNT(pcs), 0, &stack);
-	storm_incomplete += stack.ending != GG_UNWIND_COMPLETE;
+	if (stack.ending != GG_UNWIND_COMPLETE) {
+		storm_incomplete++;
+		storm_pcs_count = stack.count < GG_COUNT(storm_pcs) ? stack.count
+		                                                    : GG_COUNT(storm_pcs);
+		memcpy(storm_pcs, pcs, storm_pcs_count * sizeof(pcs[0]));
+		storm_ending = stack.ending;
+	}
 	storm_count++;
 	CHECK_EQ_I64(errno, kept);
 }
@@ -426,15 +465,26 @@ TEST(walks_that_interrupt_walks_are_right_and_leave_them_right)
 	struct sigaction action = { .sa_handler = handle_storm, .sa_flags = SA_RESTART }, before;
 	struct itimerval often = { .it_interval.tv_usec = 200, .it_value.tv_usec = 200 };
 	struct itimerval never = { 0 };
+	const char *more = getenv("UNWIND_STORM");
+	unsigned wanted = more != NULL ? (unsigned)strtoul(more, NULL, 10) : 1000;
 
 	storm_thread.stack_cache = &storm_cache;
 	sigaction(SIGALRM, &action, &before);
 	setitimer(ITIMER_REAL, &often, NULL);
-	for (unsigned i = 0; i < 200000 && storm_count < 1000; i++)
+	for (unsigned i = 0; i < 200 * wanted && storm_count < wanted; i++)
 		work(7);
 	setitimer(ITIMER_REAL, &never, NULL);
 	sigaction(SIGALRM, &before, NULL);
-	CHECK(storm_count >= 1000);
+	CHECK(storm_count >= wanted);
+	for (unsigned i = 0; i < storm_pcs_count; i++) {
+		Dl_info info = { 0 };
+
+		dladdr((void *)storm_pcs[i], &info);
+		printf("# not complete (%u): %#" PRIx64 " %s %s+%#" PRIx64 "\n", storm_ending,
+		       storm_pcs[i], info.dli_fname != NULL ? info.dli_fname : "?",
+		       info.dli_sname != NULL ? info.dli_sname : "",
+		       storm_pcs[i] - (uintptr_t)info.dli_fbase);
+	}
 	CHECK_MSG(storm_incomplete == 0, "%u of %u handlers' stacks are not complete",
 	          storm_incomplete, storm_count);
 	CHECK_EQ_U64(storm_thread.busy_sp, 0);
