@@ -23,7 +23,7 @@
 #include <unistd.h>
 
 /* Limits in bytes, sections, bytes, and bytes. */
-enum { READ_MAX = 256 << 20, SECTIONS_MAX = 4096, INTERPRETER_MAX = 256, NOTES_MAX = 4096 };
+enum { READ_MAX = 256 << 20, SECTIONS_MAX = 4096, INTERPRETER_MAX = 256, PROGRAM_NOTES_MAX = 4096 };
 
 /* Advice on each kind of program. */
 static const char advice_static[] =
@@ -108,7 +108,7 @@ static bool is_agents_note(const Elf64_Nhdr *note, const char *texts)
 
 static bool has_agent(struct program *program)
 {
-	char notes[NOTES_MAX];
+	char notes[PROGRAM_NOTES_MAX];
 	Elf64_Nhdr note;
 
 	for (int i = 0; i < program->elf.e_phnum; i++) {
@@ -125,7 +125,7 @@ static bool has_agent(struct program *program)
 			memcpy(&note, notes + at, sizeof(note));
 			if (is_agents_note(&note, notes + at + sizeof(note)))
 				return true;
-			if (note.n_namesz > NOTES_MAX || note.n_descsz > NOTES_MAX)
+			if (note.n_namesz > PROGRAM_NOTES_MAX || note.n_descsz > PROGRAM_NOTES_MAX)
 				break;
 			next = sizeof(note) + ((note.n_namesz + 3) & ~3u) +
 			       ((note.n_descsz + 3) & ~3u);
