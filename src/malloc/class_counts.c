@@ -7,6 +7,7 @@
 #include "base/atomic.h"
 #include "base/hash.h"
 #include "malloc/arena.h"
+#include "malloc/guarded_blocks.h"
 #include "malloc/huge_blocks.h"
 #include "malloc/sampled_slots.h"
 #include "malloc/thread_heap.h"
@@ -177,10 +178,13 @@ void gg_malloc_count_slab(const void *p, size_t *ret_free_count, size_t *ret_cou
                           size_t *ret_bytes, uint64_t *ret_address)
 {
 	struct gg_malloc_slab *slab = gg_malloc_slab_of(p);
+	struct gg_malloc_guarded guarded;
 	int64_t used = -1;
 
 	*ret_free_count = *ret_count = *ret_bytes = 0;
 	*ret_address = 0;
+	if (gg_malloc_guard_has((uintptr_t)p) && gg_malloc_guard_find(p, &guarded))
+		slab = gg_malloc_slab_of(guarded.home);
 	if (slab != NULL && gg_malloc_slab_owner(slab) == GG_MALLOC_OWNER_SLOTS)
 		slab = gg_malloc_slab_of(gg_malloc_slots_find(slab, p)->home);
 	if (slab == NULL || gg_malloc_slab_owner(slab) <= GG_MALLOC_OWNER_FREE)

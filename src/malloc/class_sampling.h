@@ -35,6 +35,8 @@ struct gg_malloc_note {
 	uint64_t words[2];
 };
 
+struct gg_malloc_fault;
+
 /*
  * The functions that the allocator calls.  It holds no lock meanwhile, and its state is
  * consistent, so that the client may allocate and free.
@@ -48,6 +50,13 @@ struct gg_malloc_client {
 	void (*sampled_in_slot)(void *p, size_t bytes, const struct gg_draw *draw,
 	                        struct gg_malloc_note *note);
 	void (*freed_in_slot)(void *p, struct gg_malloc_note *note);
+	/*
+	 * A sample got the guarded slot of that number (guarded_blocks.h); is_free: its block is
+	 * about to be freed.
+	 */
+	void (*guarded)(uint32_t number, bool is_free);
+	/* A wrong free of a guarded block, or a write beside it that is found at its free. */
+	void (*fault)(const struct gg_malloc_fault *fault);
 	/* No slot was left for a sample that was due, so it is dropped. */
 	void (*dropped)(void);
 	/*

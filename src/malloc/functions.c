@@ -9,6 +9,7 @@
 #include "geiger/malloc.h"
 #include "malloc/arena.h"
 #include "malloc/emergency.h"
+#include "malloc/guarded_blocks.h"
 #include "malloc/huge_blocks.h"
 #include "malloc/replaced_names.h"
 #include "malloc/sampled_slots.h"
@@ -46,6 +47,10 @@ GG_EXPORT size_t geiger_malloc_usable_size(const void *p)
 	size_t bytes;
 
 	if (gg_unlikely(slab == NULL)) {
+		struct gg_malloc_guarded block;
+
+		if (gg_malloc_guard_has((uintptr_t)p))
+			return gg_malloc_guard_find(p, &block) ? block.bytes : 0;
 		bytes = p != NULL ? gg_malloc_emergency_size(p) : 0;
 		/* It may be a huge block, of which another allocator must not read a header. */
 		if (bytes == 0 && gg_malloc_lock_is_mine(&gg_malloc_huge_lock))
@@ -93,6 +98,27 @@ static void *move(void *p, size_t usable, size_t bytes)
 	return moved;
 }
 
+/*
+ * A guarded block that an unsampled one would be kept for moves to another slot with its home, so
+ * that its ends are those of the new size.  It stays a sample, with the same probability.
+ */
+static GG_COLD void *resize_guarded(void *p, size_t bytes)
+{
+	struct gg_malloc_guarded block;
+	void *moved;
+
+	if (!gg_malloc_guard_find(p, &block)) {
+		gg_malloc_guard_free(p); /* reports it */
+		return geiger_malloc(bytes);
+	}
+	if (!fits(gg_malloc_class_bytes(block.class), bytes))
+		return move(p, block.bytes, bytes);
+	moved = gg_malloc_slots_sample(block.home, block.class, bytes, 16, block.class_interval);
+	memcpy(moved, p, block.bytes < bytes ? block.bytes : bytes);
+	gg_malloc_guard_free(p);
+	return moved;
+}
+
 GG_EXPORT void *geiger_realloc(void *p, size_t bytes)
 {
 	struct gg_malloc_slab *slab = gg_malloc_slab_of(p);
@@ -103,6 +129,8 @@ GG_EXPORT void *geiger_realloc(void *p, size_t bytes)
 		return geiger_malloc(bytes);
 	if (bytes > PTRDIFF_MAX)
 		return gg_malloc_no_memory();
+	if (gg_malloc_guard_has((uintptr_t)p))
+		return resize_guarded(p, bytes);
 	usable = geiger_malloc_usable_size(p);
 	if (usable == 0) /* a foreign block of unknown size cannot be copied */
 		return gg_malloc_no_memory();
@@ -156,9 +184,11 @@ GG_EXPORT void *geiger_aligned_alloc(size_t alignment, size_t bytes)
 	if (heap == NULL)
 		return gg_malloc_fall_back(bytes, alignment);
 	class_bytes = size_for_alignment(alignment, bytes);
+	heap->alignment_bytes = alignment;
 	p = class_bytes <= GG_MALLOC_CLASS_BYTES_MAX
 	            ? gg_malloc_heap_pop(heap, gg_malloc_class_of(class_bytes), bytes)
 	            : gg_malloc_large(heap, bytes, alignment, &is_zero);
+	heap->alignment_bytes = 0;
 	gg_malloc_heap_leave(heap);
 	return p != NULL ? p : gg_malloc_fall_back(bytes, alignment);
 }

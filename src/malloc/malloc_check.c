@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "malloc/arena.h"
+#include "malloc/guarded_blocks.h"
 #include "malloc/sampled_slots.h"
 #include "malloc/thread_heap.h"
 
@@ -63,6 +64,17 @@ static void see_home(void *user, struct gg_malloc_slab *slots, void *p,
 		fail(seen, "a home has another class than its slot");
 }
 
+static void see_guarded_home(void *user, void *home, unsigned class)
+{
+	struct seen_blocks *seen = user;
+
+	if (gg_malloc_slab_of(home) != seen->slab)
+		return;
+	see(seen, home);
+	if (seen->slab->class != class)
+		fail(seen, "a home has another class than its guarded block");
+}
+
 static void check_current(struct seen_blocks *seen, const struct gg_malloc_heap *heap)
 {
 	const struct gg_malloc_slab *slab = seen->slab;
@@ -109,6 +121,7 @@ static const char *check_slab(struct gg_malloc_slab *slab)
 	if (slab->state == GG_MALLOC_SLAB_CURRENT)
 		check_current(&seen, heap);
 	gg_malloc_slots_visit(see_home, &seen);
+	gg_malloc_guard_visit(see_guarded_home, &seen);
 	for (uint32_t i = 0; i < slab->extended; i++)
 		others += seen.blocks[i];
 	if (others - free_count > gg_malloc_slab_used(slab))

@@ -470,7 +470,11 @@ static GG_APART void *sample_home(struct gg_malloc_heap *heap, unsigned class, s
 		hand(heap, class, supply->rest, supply->rest_count);
 	gg_malloc_section_end(outer);
 	/* If sampling was switched off meanwhile, the sample is dropped. */
-	return heap->plan != NULL ? gg_malloc_slots_sample(home, class, bytes, due_interval) : home;
+	if (heap->plan == NULL)
+		return home;
+	return gg_malloc_slots_sample(home, class, bytes,
+	                              heap->alignment_bytes != 0 ? heap->alignment_bytes : 16,
+	                              due_interval);
 }
 
 /*

@@ -11,6 +11,7 @@
 #include "malloc/bad_free.h"
 #include "malloc/class_counts.h"
 #include "malloc/emergency.h"
+#include "malloc/guarded_blocks.h"
 #include "malloc/huge_blocks.h"
 #include "malloc/remote_frees.h"
 #include "malloc/sampled_slots.h"
@@ -132,6 +133,12 @@ void gg_malloc_free_outside(void *p)
 	const struct gg_malloc_client *client = gg_malloc_client;
 	struct gg_malloc_huge_note note;
 
+	if (gg_malloc_guard_has((uintptr_t)p)) {
+		p = gg_malloc_guard_free(p);
+		if (p != NULL)
+			geiger_free(p);
+		return;
+	}
 	if (p == NULL || gg_malloc_emergency_free(p))
 		return;
 	if (gg_unlikely(gg_malloc_lock_is_mine(&gg_malloc_huge_lock))) {

@@ -93,3 +93,35 @@ uint32_t gg_capture_stack(struct gg_thread_block *block, uint64_t now_ns)
 	gg_module_table_register(id, stack.frames + ours, count - known, now_ns);
 	return id;
 }
+
+uint32_t gg_capture_frames(struct gg_thread_block *block, uint64_t now_ns, uint64_t from_pc,
+                           uint64_t *ret_pcs, uint32_t most, uint32_t *ret_count)
+{
+	struct gg_unwind_stack stack;
+	uint32_t first = 0, count, id;
+	uint64_t *frames;
+
+	gg_mapped_modules_refresh();
+	gg_unwind_capture(&block->unwind, block->pcs, GG_COUNT(block->pcs), 0, &stack);
+	frames = block->pcs + (stack.frames - block->pcs);
+	while (first < stack.count && (from_pc != 0 ? frames[first] != from_pc
+	                                            : gg_capture_is_our_code(frames[first])))
+		first++;
+	count = stack.count - first;
+	if (from_pc != 0 && count == 0) { /* the walk did not get there */
+		frames[0] = from_pc;
+		first = 0;
+		count = 1;
+	}
+	/* Readers subtract 1 from a frame, because most are return addresses. */
+	if (from_pc != 0)
+		frames[first] = from_pc + 1;
+	id = gg_region_intern(&gg_process.region, &block->record, frames + first, count);
+	/* The next stack must not reuse a prefix of this one: see gg_capture_stack(). */
+	block->stack_tag += 1;
+	gg_module_table_register(id, frames + first, count, now_ns);
+	*ret_count = count < most ? count : most;
+	for (uint32_t i = 0; i < *ret_count; i++)
+		ret_pcs[i] = frames[first + i];
+	return id;
+}

@@ -2,12 +2,14 @@
 /*
  * signal_hooks - the hooks of sigaction(), signal() and their relatives.
  *
- * For SIGBUS and for the signal that requests dumps, the program sees only its own actions
- * (signals/signal_chain.h).  For all other signals the hooks are jumps to libc.
+ * For SIGBUS, for the signal that requests dumps, and for SIGSEGV while blocks are guarded, the
+ * program sees only its own actions (signals/signal_chain.h).  For all other signals the hooks are
+ * jumps to libc.
  */
 #include <signal.h>
 #include <stddef.h>
 
+#include "base/atomic.h"
 #include "base/compiler.h"
 #include "runtime/dump/dump_signal.h"
 #include "runtime/dump/dump_trigger.h"
@@ -16,11 +18,15 @@
 
 static inline bool is_chained(int signal)
 {
-	return gg_unlikely(signal == SIGBUS || (signal == gg_dump_trigger_signal() && signal != 0));
+	return gg_unlikely(signal == SIGBUS ||
+	                   (signal == SIGSEGV && gg_load_acquire(&gg_signal_chain_of_segv) != NULL) ||
+	                   (signal == gg_dump_trigger_signal() && signal != 0));
 }
 
 static struct gg_signal_chain *chain_of(int signal)
 {
+	if (signal == SIGSEGV && gg_signal_chain_of_segv != NULL)
+		return gg_signal_chain_of_segv;
 	return signal == SIGBUS ? &gg_sigbus_guard_chain : &gg_dump_signal_chain;
 }
 

@@ -2,7 +2,7 @@
 /*
  * layout - the bytes of a region file; docs/internals/REGION.md describes them field by field.
  *
- * The file has a header and twelve tables of fixed records, at offsets from the start of the file.
+ * The file has a header and thirteen tables of fixed records, at offsets from the start of the file.
  * It has no pointers, because every process maps it at another address.  Numbers are little-endian,
  * as on all machines that run geiger.
  *
@@ -19,6 +19,7 @@
  *   ring      gg_region_event           the claiming thread       the event is dropped and counted
  *   frames    gg_region_frame           any thread, once          the frame is left out and counted
  *   blocks    gg_region_allocator_block one thread at a time      the look takes fewer samples
+ *   faults    gg_region_fault           any thread, once          counted alone
  *
  * The profiled program never takes an index, length, or pointer from the file, because others could
  * have changed it: it has its own copies in private memory.  It reads back only sums, to add to
@@ -38,11 +39,13 @@
 enum {
 	/*
 	 * Version 1 has no frames, version 2 no looks, version 3 no attach, version 4 no age at the
-	 * attach, and version 5 no exact counts; each has zeros in those parts of the header.
+	 * attach, version 5 no exact counts, and version 6 no faults; each has zeros in those parts
+	 * of the header.
 	 */
-	GG_REGION_VERSION = 6,
+	GG_REGION_VERSION = 7,
 	GG_REGION_VERSION_LEAST = 1, /* the oldest version that readers understand */
 	GG_REGION_PAGE_BYTES = 4096, /* tables start at multiples of it */
+	GG_REGION_HEADER_SPACE = 2 * GG_REGION_PAGE_BYTES, /* where the first table starts */
 	GG_REGION_COMMAND_MAX = 1024,
 	GG_REGION_EXE_MAX = 1024,
 	GG_REGION_OPTIONS_MAX = 512,
@@ -64,11 +67,13 @@ enum gg_region_table_id {
 	GG_TABLE_RING,
 	GG_TABLE_FRAMES,           /* since version 2; its description follows the header's texts */
 	GG_TABLE_ALLOCATOR_BLOCKS, /* since version 3 */
+	GG_TABLE_FAULTS,           /* since version 7; its description ends the header */
 };
 
 enum {
-	GG_TABLE_COUNT = GG_TABLE_ALLOCATOR_BLOCKS + 1,
-	GG_TABLE_FIRST_COUNT = GG_TABLE_FRAMES /* tables that version 1 has as well */
+	GG_TABLE_COUNT = GG_TABLE_FAULTS + 1,
+	GG_TABLE_FIRST_COUNT = GG_TABLE_FRAMES, /* tables that version 1 has as well */
+	GG_TABLE_MORE_COUNT = GG_TABLE_FAULTS - GG_TABLE_FRAMES
 };
 
 /* Counters that only grow.  Any thread adds to them; no equation has them.  Never renumber. */
@@ -106,6 +111,7 @@ enum gg_region_counter {
 	GG_COUNT_ASKED_OVERHEAD,    /* the largest overhead to hold so far, in millionths */
 	GG_COUNT_ASKED_ERROR,       /* the largest error to hold so far, in millionths */
 	GG_COUNT_BIASED,      /* samples of the scheme GG_SCHEME_BIASED; in a view 0 without any */
+	GG_COUNT_FAULTS,      /* memory errors that guarded blocks have shown */
 	GG_COUNTER_COUNT = 48 /* space for more; the reader prints the named ones */
 };
 
@@ -300,20 +306,23 @@ struct gg_region_header {
 	char command[GG_REGION_COMMAND_MAX];
 	char exe[GG_REGION_EXE_MAX];
 	char options[GG_REGION_OPTIONS_MAX];
-	struct gg_region_table more_tables[GG_TABLE_COUNT - GG_TABLE_FIRST_COUNT];
+	struct gg_region_table more_tables[GG_TABLE_MORE_COUNT];
 	struct gg_region_allocator_state allocator; /* since version 3 */
 	struct gg_region_attach attach;             /* since version 4 */
 	struct gg_region_exact exact;               /* since version 6 */
+	struct gg_region_table fault_table;         /* since version 7 */
 };
 
 /* The offset in the header of a table's description. */
 static inline size_t gg_region_table_at(int id)
 {
-	return id < GG_TABLE_FIRST_COUNT ? offsetof(struct gg_region_header, first_tables) +
-	                                           (size_t)id * sizeof(struct gg_region_table)
-	                                 : offsetof(struct gg_region_header, more_tables) +
-	                                           (size_t)(id - GG_TABLE_FIRST_COUNT) *
-	                                                   sizeof(struct gg_region_table);
+	if (id < GG_TABLE_FIRST_COUNT)
+		return offsetof(struct gg_region_header, first_tables) +
+		       (size_t)id * sizeof(struct gg_region_table);
+	if (id < GG_TABLE_FAULTS)
+		return offsetof(struct gg_region_header, more_tables) +
+		       (size_t)(id - GG_TABLE_FIRST_COUNT) * sizeof(struct gg_region_table);
+	return offsetof(struct gg_region_header, fault_table);
 }
 
 static inline struct gg_region_table *gg_region_table_of(const struct gg_region_header *header,
@@ -480,6 +489,41 @@ struct gg_region_allocator_block {
 	uint64_t reserved;
 };
 
+/* Kinds of memory errors (src/malloc/guarded_blocks.h).  Never renumber. */
+enum gg_region_fault_kind {
+	GG_REGION_FAULT_UNKNOWN,
+	GG_REGION_FAULT_USE_AFTER_FREE,
+	GG_REGION_FAULT_OVERFLOW,
+	GG_REGION_FAULT_UNDERFLOW,
+	GG_REGION_FAULT_DOUBLE_FREE,
+	GG_REGION_FAULT_INVALID_FREE,
+	GG_REGION_FAULT_KIND_COUNT,
+};
+
+enum {
+	GG_REGION_FAULT_WRITE = 1,   /* the access was a write; neither of these: nobody knows */
+	GG_REGION_FAULT_READ = 2,    /* it was a read */
+	GG_REGION_FAULT_AT_FREE = 4, /* found when the block was freed, some time after the access */
+};
+
+/* Where a thread was: at a fault, an allocation, or a free. */
+struct gg_region_fault_place {
+	uint64_t time_ns; /* 0: it did not happen, or is unknown */
+	uint32_t stack;   /* GG_STACK_EMPTY: unknown */
+	uint32_t tid;
+};
+
+/* A memory error of the program. */
+struct gg_region_fault {
+	uint64_t ready; /* 1: the other members are valid */
+	uint32_t kind;  /* enum gg_region_fault_kind */
+	uint32_t flags; /* GG_REGION_FAULT_* */
+	uint64_t address; /* that was accessed or freed; at a free: of the first byte changed */
+	uint64_t block, block_bytes; /* as requested */
+	struct gg_region_fault_place access, allocation, free;
+	uint64_t reserved[5];
+};
+
 /*
  * Buckets of lifetimes are powers of two: bucket 0 is below 1024 ns, bucket i holds
  * [2^(i+9), 2^(i+10)) ns, and the last bucket has no upper bound (from 2^40 ns, 18 minutes, on).
@@ -547,8 +591,9 @@ GG_LAYOUT(gg_region_attach, age_ns, 40);
 GG_LAYOUT(gg_region_control, detach_count, 24);
 GG_LAYOUT(gg_region_header, exact, 4048);
 static_assert(sizeof(struct gg_region_exact) == 48, "in the header");
-static_assert(sizeof(struct gg_region_header) == 4096, "bytes of the header");
-static_assert(sizeof(struct gg_region_header) <= GG_REGION_PAGE_BYTES, "one page");
+GG_LAYOUT(gg_region_header, fault_table, 4096);
+static_assert(sizeof(struct gg_region_header) == 4128, "bytes of the header");
+static_assert(sizeof(struct gg_region_header) <= GG_REGION_HEADER_SPACE, "two pages");
 static_assert(sizeof(struct gg_region_sample) == 64, "bytes a live sample");
 GG_LAYOUT(gg_region_sample, sampling_interval, 24);
 GG_LAYOUT(gg_region_sample, slack_bytes, 48);
@@ -571,6 +616,8 @@ static_assert(sizeof(struct gg_region_event) == 96, "bytes an event");
 static_assert(sizeof(struct gg_region_frame) == 32, "bytes a frame of a runtime");
 GG_LAYOUT(gg_region_event, sample, 32);
 static_assert(sizeof(struct gg_region_allocator_block) == 64, "bytes a look at a block");
+static_assert(sizeof(struct gg_region_fault) == 128, "bytes a fault");
+GG_LAYOUT(gg_region_fault, access, 40);
 
 /* Size of one record of each table. */
 static const uint32_t gg_region_record_bytes[GG_TABLE_COUNT] = {
@@ -586,4 +633,5 @@ static const uint32_t gg_region_record_bytes[GG_TABLE_COUNT] = {
 	[GG_TABLE_RING] = sizeof(struct gg_region_event),
 	[GG_TABLE_FRAMES] = sizeof(struct gg_region_frame),
 	[GG_TABLE_ALLOCATOR_BLOCKS] = sizeof(struct gg_region_allocator_block),
+	[GG_TABLE_FAULTS] = sizeof(struct gg_region_fault),
 };

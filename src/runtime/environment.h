@@ -41,6 +41,8 @@ struct gg_environment {
 	uint32_t overhead_ppm;       /* share of processor time that sampling may take; 0: any */
 	uint32_t error_ppm;          /* error of live bytes, in millionths; 0: any */
 	uint64_t planned_interval;   /* bytes: for that error, by a former run; 0: none */
+	uint64_t guard_share;        /* libgeiger-malloc guards one sample in so many; 0: none */
+	bool guard_ends;             /* a memory error ends the program, after its report */
 	bool free_stacks;            /* also captures the stack of each free */
 	bool allocator_calls;        /* looks at the allocator on request */
 	bool mappings;               /* also samples mmap() and its relatives */

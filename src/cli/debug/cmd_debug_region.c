@@ -86,6 +86,7 @@ static void print_tables(const struct gg_region_view *view)
 		[GG_TABLE_STACKS] = "stacks",    [GG_TABLE_LIVE] = "live",
 		[GG_TABLE_SITE_TOTALS] = "rows", [GG_TABLE_RING] = "ring",
 		[GG_TABLE_FRAMES] = "frames",    [GG_TABLE_ALLOCATOR_BLOCKS] = "blocks",
+		[GG_TABLE_FAULTS] = "faults",
 	};
 
 	for (int i = 0; i < GG_TABLE_COUNT; i++) {

@@ -18,10 +18,13 @@
 #include <string.h>
 
 #include "abi/attach_request.h"
+#include "base/hash.h"
 #include "base/percent.h"
 #include "geiger/malloc.h"
 #include "malloc/class_counts.h"
 #include "malloc/class_sampling.h"
+#include "malloc/guarded_blocks.h"
+#include "preload/own/guard_report.h"
 #include "preload/sample.h"
 #include "runtime/agent_log.h"
 #include "runtime/dump/dump_trigger.h"
@@ -57,6 +60,16 @@ static size_t (*next_usable_size)(void *p);
 static uint32_t is_applying;
 static uint32_t applied_change;
 
+/* What the record of a sample says: guarding a block changes no estimate of slack. */
+static size_t usable_size(void *p)
+{
+	struct gg_malloc_guarded block;
+
+	return gg_malloc_guard_has((uintptr_t)p) && gg_malloc_guard_find(p, &block)
+	               ? gg_malloc_class_bytes(block.class)
+	               : malloc_usable_size(p);
+}
+
 void gg_real_replace(struct gg_real *real)
 {
 	next_malloc = real->malloc;
@@ -75,7 +88,7 @@ void gg_real_replace(struct gg_real *real)
 	real->pvalloc = pvalloc;
 	real->free_sized = free_sized;
 	real->free_aligned_sized = free_aligned_sized;
-	real->malloc_usable_size = malloc_usable_size;
+	real->malloc_usable_size = usable_size;
 	real->forked = gg_malloc_forked;
 	real->is_own = true;
 	gg_rate_plan_use_counts(gg_malloc_count_classes);
@@ -378,6 +391,8 @@ const struct gg_malloc_client gg_malloc_first_client = {
 	.freed = freed,
 	.sampled_in_slot = sampled_in_slot,
 	.freed_in_slot = freed_in_slot,
+	.guarded = gg_guard_report_guarded,
+	.fault = gg_guard_report_fault,
 	.dropped = dropped,
 	.visit = visit,
 	.visit_bytes = VISIT_BYTES,
@@ -386,6 +401,17 @@ const struct gg_malloc_client gg_malloc_first_client = {
 	.is_passing = is_passing,
 	.allocate_next = allocate_next,
 };
+
+static void start_guard(void)
+{
+	const struct gg_environment *options = &gg_process.options;
+	uint64_t seed = options->sampler.seed;
+
+	if (options->guard_share != 0)
+		gg_guard_report_start(options->guard_share,
+		                      seed != 0 ? seed : gg_hash_random_seed(),
+		                      options->guard_ends);
+}
 
 /* Runs after construct() of constructor.c, which is linked before this file. */
 __attribute__((constructor)) static void construct_allocator(void)
@@ -399,5 +425,6 @@ __attribute__((constructor)) static void construct_allocator(void)
 	if (gg_load_relaxed(&gg_process.state) == GG_PROCESS_RUNNING) {
 		log_other_allocator();
 		log_other_scheme();
+		start_guard();
 	}
 }

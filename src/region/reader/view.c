@@ -54,6 +54,7 @@ static int table_count_of(uint32_t version)
 {
 	return version == 1   ? GG_TABLE_FRAMES
 	       : version == 2 ? GG_TABLE_ALLOCATOR_BLOCKS
+	       : version < 7  ? GG_TABLE_FAULTS
 	                      : GG_TABLE_COUNT;
 }
 
@@ -63,6 +64,8 @@ static uint32_t header_bytes_of(uint32_t version)
 	switch (version) {
 	case GG_REGION_VERSION:
 		return (uint32_t)sizeof(struct gg_region_header);
+	case 6:
+		return (uint32_t)offsetof(struct gg_region_header, fault_table);
 	case 5:
 		return (uint32_t)offsetof(struct gg_region_header, exact);
 	case 4:
@@ -100,7 +103,7 @@ static int read_header(const struct source *source, struct gg_region_header *hea
 		}
 		if (table->record_bytes != gg_region_record_bytes[i] ||
 		    table->capacity > RECORDS_MAX || table->offset > source->bytes ||
-		    table->offset < sizeof(*header) || table->offset % sizeof(uint64_t) != 0 ||
+		    table->offset < header->header_bytes || table->offset % sizeof(uint64_t) != 0 ||
 		    table->capacity * table->record_bytes > source->bytes - table->offset)
 			return damaged(source, "is damaged: a table is not inside the file");
 		if (table->used_count > table->capacity)
@@ -157,6 +160,7 @@ void gg_region_view_done(struct gg_region_view *view)
 	free(view->site_totals);
 	free(view->slots);
 	free(view->exact_totals);
+	free(view->faults);
 	*view = (struct gg_region_view){ 0 };
 }
 
@@ -256,6 +260,9 @@ static int copy_once(const struct source *source, bool has_names, struct gg_regi
 	if (status == 0)
 		status = read_table(source, &view->header, GG_TABLE_STRINGS, &view->strings,
 		                    &view->string_bytes);
+	if (status == 0)
+		status = read_table(source, &view->header, GG_TABLE_FAULTS, &view->faults,
+		                    &view->fault_count);
 	return status;
 }
 
@@ -433,6 +440,32 @@ static void check_threads(struct gg_region_view *view)
 		view->damaged_count++;
 		view->threads[i] = (struct gg_region_thread_record){ 0 };
 	}
+}
+
+static void check_place(const struct gg_region_view *view, struct gg_region_fault_place *place)
+{
+	if (place->stack >= view->node_count)
+		place->stack = GG_STACK_EMPTY;
+}
+
+/* Keeps faults that are valid, in their order. */
+static void check_faults(struct gg_region_view *view)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < view->fault_count; i++) {
+		struct gg_region_fault fault = view->faults[i];
+
+		if (fault.ready != 1 || fault.kind >= GG_REGION_FAULT_KIND_COUNT) {
+			view->damaged_count += fault.ready != 0;
+			continue;
+		}
+		check_place(view, &fault.access);
+		check_place(view, &fault.allocation);
+		check_place(view, &fault.free);
+		view->faults[kept++] = fault;
+	}
+	view->fault_count = kept;
 }
 
 static int open_source(struct source *source)

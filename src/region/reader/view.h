@@ -63,6 +63,10 @@ struct gg_region_view {
 
 	struct gg_region_redo_slot *slots;
 	uint32_t slot_count;
+
+	/* Memory errors that are valid, in the order of the file. */
+	struct gg_region_fault *faults;
+	uint32_t fault_count;
 };
 
 /*

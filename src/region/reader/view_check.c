@@ -143,6 +143,7 @@ const char *gg_region_counter_name(uint32_t counter)
 		[GG_COUNT_ASKED_OVERHEAD] = "millionths of overhead asked for",
 		[GG_COUNT_ASKED_ERROR] = "millionths of error asked for",
 		[GG_COUNT_BIASED] = "samples of a biased sampler",
+		[GG_COUNT_FAULTS] = "memory errors",
 	};
 
 	return counter < GG_COUNT(names) ? names[counter] : NULL;

@@ -255,6 +255,9 @@ uint64_t gg_region_intern_frame(struct gg_region *region, const struct gg_frame_
 
 /* Adds a module; its index, or GG_INDEX_NONE: full, counted. */
 uint32_t gg_region_add_module(struct gg_region *region, const struct gg_module_info *info);
+/* Adds a memory error of the program, and counts it.  False: the table is full. */
+bool gg_region_add_fault(struct gg_region *region, const struct gg_region_fault *fault);
+
 void gg_region_unload_module(struct gg_region *region, uint32_t module, uint64_t now_ns);
 
 /* The settings that another process asks for. */

@@ -282,6 +282,29 @@ bool gg_module_table_are_one_module(uint64_t pc, uint64_t other)
 	return find_by_loader(pc, &c) && find_by_loader(other, &d) && c.begin == d.begin;
 }
 
+bool gg_module_table_find(uint64_t pc, char *ret_path, size_t path_max, uint64_t *ret_bias)
+{
+	bool is_listing = gg_mapped_modules_is_used(), found;
+	struct found_module module;
+	const char *path;
+	size_t bytes;
+
+	if (is_listing && !gg_mapped_modules_enter(gg_module_lookup_epoch()))
+		return false;
+	found = is_listing ? find_by_listing(pc, &module) : find_by_loader(pc, &module);
+	if (found) {
+		path = module.path_bytes > 0 ? module.path : gg_process_program();
+		bytes = module.path_bytes > 0 ? module.path_bytes : strlen(path);
+		bytes = bytes < path_max ? bytes : path_max - 1;
+		memcpy(ret_path, path, bytes);
+		ret_path[bytes] = '\0';
+		*ret_bias = module.bias;
+	}
+	if (is_listing)
+		gg_mapped_modules_leave();
+	return found;
+}
+
 void gg_module_table_register(uint32_t stack, const uint64_t *pcs, uint32_t count, uint64_t now_ns)
 {
 	uint64_t epoch = gg_module_lookup_epoch();

@@ -12,6 +12,8 @@
 
 typedef void plain_handler(int);
 
+struct gg_signal_chain *gg_signal_chain_of_segv;
+
 static bool is_default(gg_signal_chain_handler *handler)
 {
 	return (plain_handler *)(void *)handler == SIG_DFL ||

@@ -53,3 +53,6 @@ void (*gg_signal_chain_replace_old_handler(const struct gg_signal_chain_hook *ho
                                            void (*old)(int)))(int);
 /* After the program has set an action: keeps it and installs ours. */
 void gg_signal_chain_end(const struct gg_signal_chain_hook *hook);
+
+/* The chain of SIGSEGV, for the hooks; NULL: the signal is the program's alone. */
+extern struct gg_signal_chain *gg_signal_chain_of_segv __attribute__((visibility("hidden")));

@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* guard_report - takes the signal, and writes reports. */
+#include "preload/own/guard_report.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "malloc/guarded_blocks.h"
+#include "preload/capture.h"
+#include "runtime/agent_log.h"
+#include "runtime/digits.h"
+#include "runtime/modules/module_table.h"
+#include "runtime/platform/real_functions.h"
+#include "runtime/process.h"
+#include "runtime/signals/signal_chain.h"
+#include "runtime/syscalls.h"
+#include "runtime/thread.h"
+
+enum {
+	FRAMES_MAX = 32, /* of a stack in the text; the region has whole stacks */
+	TEXT_BYTES = 1024,
+	PATH_BYTES = 512,
+	LOCK_TRIES = 10000,
+};
+
+_Static_assert((int)GG_MALLOC_FAULT_USE_AFTER_FREE == (int)GG_REGION_FAULT_USE_AFTER_FREE &&
+                       (int)GG_MALLOC_FAULT_INVALID_FREE == (int)GG_REGION_FAULT_INVALID_FREE,
+               "one numbering");
+
+/* Where a thread was when it allocated, freed or accessed a block. */
+struct trace {
+	struct gg_region_fault_place place;
+	uint32_t count;
+	uint64_t pcs[FRAMES_MAX];
+};
+
+/* By slot; the thread that changes the slot writes them. */
+static struct trace allocations[GG_MALLOC_GUARD_SLOTS_MAX];
+static struct trace frees[GG_MALLOC_GUARD_SLOTS_MAX];
+
+static bool error_ends; /* the program */
+
+static gg_signal_chain_handler on_segv;
+static struct gg_signal_chain chain = { .signal = SIGSEGV, .ours = on_segv, .takes_ignored = true };
+
+/* from_pc: of the interrupted code; 0: of the caller of this library. */
+static void take_trace(struct trace *trace, uint64_t from_pc)
+{
+	struct gg_thread *t = &gg_thread;
+	struct gg_thread_block *block;
+	int saved_errno = errno;
+
+	trace->place = (struct gg_region_fault_place){ .time_ns = gg_clock_monotonic_ns(),
+		                                       .stack = GG_STACK_EMPTY,
+		                                       .tid = gg_syscall_tid() };
+	trace->count = from_pc != 0;
+	trace->pcs[0] = from_pc + 1;
+	/* On the sample path; gg_thread_enter() would count it as a sample that is missing. */
+	if (gg_load_relaxed(&t->inside) != 0 || !gg_thread_enter(t))
+		return;
+	if (gg_process_ensure_current()) {
+		block = gg_thread_block(t);
+		if (block != NULL)
+			trace->place.stack = gg_capture_frames(block, trace->place.time_ns, from_pc,
+			                                       trace->pcs, FRAMES_MAX,
+			                                       &trace->count);
+		gg_thread_put_block(t, block);
+	}
+	gg_thread_leave(t);
+	errno = saved_errno;
+}
+
+void gg_guard_report_guarded(uint32_t number, bool is_free)
+{
+	if (!is_free)
+		frees[number].place.time_ns = 0;
+	take_trace(is_free ? &frees[number] : &allocations[number], 0);
+}
+
+/* --- the text --- */
+
+/* One report at a time. */
+static struct text {
+	uint32_t is_used;
+	size_t length;
+	char bytes[TEXT_BYTES];
+} text;
+
+static bool begin_text(void)
+{
+	for (int i = 0; i < LOCK_TRIES; i++) {
+		uint32_t unused = 0;
+
+		if (gg_cas_acq_rel(&text.is_used, &unused, 1))
+			return true;
+		sched_yield();
+	}
+	return false; /* its owner was in the parent of this process, or is stopped */
+}
+
+static void flush(void)
+{
+	gg_agent_log_write(STDERR_FILENO, text.bytes, text.length);
+	text.length = 0;
+}
+
+static void put(const char *part)
+{
+	size_t length = strlen(part);
+
+	if (length > sizeof(text.bytes))
+		length = sizeof(text.bytes);
+	if (length > sizeof(text.bytes) - text.length)
+		flush();
+	memcpy(text.bytes + text.length, part, length);
+	text.length += length;
+}
+
+static void put_number(uint64_t number)
+{
+	char digits[GG_DIGITS_MAX];
+
+	put(gg_digits(number, digits));
+}
+
+static void put_address(uint64_t address)
+{
+	char hex[19];
+	int at = sizeof(hex) - 1;
+
+	hex[at] = '\0';
+	do {
+		hex[--at] = "0123456789abcdef"[address & 15];
+	} while ((address >>= 4) != 0);
+	hex[--at] = 'x';
+	hex[--at] = '0';
+	put(hex + at);
+}
+
+static void put_frames(const struct trace *trace)
+{
+	static char path[PATH_BYTES]; /* of the thread that has the text */
+	uint64_t bias;
+
+	for (uint32_t i = 0; i < trace->count; i++) {
+		put("  #");
+		put_number(i);
+		put(" ");
+		put_address(trace->pcs[i] - 1);
+		if (gg_module_table_find(trace->pcs[i] - 1, path, sizeof(path), &bias)) {
+			put(" (");
+			put(path);
+			put("+");
+			put_address(trace->pcs[i] - 1 - bias);
+			put(")");
+		}
+		put("\n");
+	}
+}
+
+static const char *name_of(enum gg_malloc_fault_kind kind)
+{
+	switch (kind) {
+	case GG_MALLOC_FAULT_USE_AFTER_FREE:
+		return "Use After Free";
+	case GG_MALLOC_FAULT_OVERFLOW:
+		return "Buffer Overflow";
+	case GG_MALLOC_FAULT_UNDERFLOW:
+		return "Buffer Underflow";
+	case GG_MALLOC_FAULT_DOUBLE_FREE:
+		return "Double Free";
+	default:
+		return "Invalid (Wild) Free";
+	}
+}
+
+/* "(41 bytes to the right of a 41-byte allocation at 0x7f0000001000) " */
+static void put_block(const struct gg_malloc_fault *fault)
+{
+	bool is_left = fault->address < fault->block;
+	uint64_t distance = is_left ? fault->block - fault->address : fault->address - fault->block;
+
+	put("(");
+	if (fault->kind != GG_MALLOC_FAULT_DOUBLE_FREE) {
+		put_number(distance);
+		put(distance == 1 ? " byte" : " bytes");
+		put(is_left                     ? " to the left of "
+		    : distance >= fault->bytes ? " to the right of "
+		                               : " into ");
+	}
+	put("a ");
+	put_number(fault->bytes);
+	put("-byte allocation");
+	if (fault->kind != GG_MALLOC_FAULT_DOUBLE_FREE) {
+		put(" at ");
+		put_address(fault->block);
+	}
+	put(") ");
+}
+
+static void put_trace(uint64_t block, const char *event, const struct trace *trace)
+{
+	if (trace->place.time_ns == 0)
+		return;
+	put("\n");
+	put_address(block);
+	put(event);
+	put_number(trace->place.tid);
+	put(" here:\n");
+	put_frames(trace);
+}
+
+static void write_text(const struct gg_malloc_fault *fault, const struct trace *access)
+{
+	if (!begin_text())
+		return;
+	put("*** GWP-ASan detected a memory error ***\n");
+	put(name_of(fault->kind));
+	if (fault->at_free)
+		put(" (found when the block was freed: the write came before)");
+	put(" at ");
+	put_address(fault->address);
+	put(" ");
+	if (fault->block != 0)
+		put_block(fault);
+	put("by thread ");
+	put_number(access->place.tid);
+	put(" here:\n");
+	put_frames(access);
+	if (fault->is_freed)
+		put_trace(fault->block, " was deallocated by thread ", &frees[fault->number]);
+	if (fault->block != 0)
+		put_trace(fault->block, " was allocated by thread ", &allocations[fault->number]);
+	put("\n*** End GWP-ASan report ***\n");
+	flush();
+	gg_store_release(&text.is_used, 0);
+}
+
+/* --- the record --- */
+
+static void write_record(const struct gg_malloc_fault *fault, const struct trace *access,
+                         uint32_t flags)
+{
+	struct gg_region_fault record = {
+		.kind = fault->kind,
+		.flags = flags | (fault->at_free ? GG_REGION_FAULT_AT_FREE : 0),
+		.address = fault->address,
+		.block = fault->block,
+		.block_bytes = fault->bytes,
+		.access = access->place,
+	};
+
+	if (fault->block != 0)
+		record.allocation = allocations[fault->number].place;
+	if (fault->is_freed)
+		record.free = frees[fault->number].place;
+	if (gg_process_is_current())
+		gg_region_add_fault(&gg_process.region, &record);
+}
+
+void gg_guard_report_fault(const struct gg_malloc_fault *fault)
+{
+	int saved_errno = errno;
+	struct trace access;
+
+	take_trace(&access, 0);
+	write_record(fault, &access, fault->at_free ? GG_REGION_FAULT_WRITE : 0);
+	write_text(fault, &access);
+	if (error_ends)
+		syscall(SYS_tgkill, getpid(), gg_syscall_tid(), SIGABRT);
+	errno = saved_errno;
+}
+
+/* --- the signal --- */
+
+#if defined(__x86_64__)
+enum { PAGE_FAULT_WRITE = 2 }; /* of the error code that the processor pushes */
+#define PC(machine) ((uint64_t)(machine)->gregs[REG_RIP])
+static uint32_t access_of(const mcontext_t *machine)
+{
+	return ((uint64_t)machine->gregs[REG_ERR] & PAGE_FAULT_WRITE) != 0 ? GG_REGION_FAULT_WRITE
+	                                                                  : GG_REGION_FAULT_READ;
+}
+#else
+#define PC(machine) ((uint64_t)(machine)->pc)
+static uint32_t access_of(const mcontext_t *machine)
+{
+	(void)machine;
+	return 0;
+}
+#endif
+
+/* False: the access is not to be repeated. */
+static bool resolve(uintptr_t address, const ucontext_t *context)
+{
+	struct gg_malloc_fault fault;
+	struct trace access;
+	enum gg_malloc_guard_answer answer = gg_malloc_guard_explain(address, &fault);
+
+	if (answer == GG_MALLOC_GUARD_FOREIGN)
+		return false;
+	if (answer == GG_MALLOC_GUARD_NEW) {
+		take_trace(&access, PC(&context->uc_mcontext));
+		write_record(&fault, &access, access_of(&context->uc_mcontext));
+		write_text(&fault, &access);
+		if (error_ends)
+			return false;
+	}
+	return gg_malloc_guard_open(address);
+}
+
+/* Does what the signal would have done without us. */
+static void pass_on(int signal, siginfo_t *info, void *context)
+{
+	static const struct sigaction standard = { .sa_handler = SIG_DFL };
+
+	if (gg_signal_chain_call(&chain, info, context))
+		return;
+	/* A process may ignore a signal that it gets from another one, and no fault of its own. */
+	if (info->si_code <= 0 && chain.theirs.sa_handler == SIG_IGN)
+		return;
+	/* The default action ends the process when this handler returns and the signal comes again. */
+	gg_real.sigaction(signal, &standard, NULL);
+	syscall(SYS_rt_tgsigqueueinfo, getpid(), gg_syscall_tid(), signal, info);
+}
+
+static void on_segv(int signal, siginfo_t *info, void *context)
+{
+	int saved_errno = errno;
+
+	/* si_code > 0: the kernel sent it.  A signal that a process sends has no address. */
+	if (info->si_code > 0 && gg_malloc_guard_has((uintptr_t)info->si_addr) &&
+	    resolve((uintptr_t)info->si_addr, context)) {
+		errno = saved_errno;
+		return;
+	}
+	errno = saved_errno;
+	pass_on(signal, info, context);
+}
+
+void gg_guard_report_start(uint64_t share, uint64_t seed, bool ends)
+{
+	int saved_errno = errno;
+
+	error_ends = ends;
+	gg_signal_chain_take(&chain);
+	gg_store_release(&chain.is_on, 1);
+	gg_store_release(&gg_signal_chain_of_segv, &chain);
+	if (!gg_malloc_guard_start(share, seed))
+		gg_agent_log("no block is guarded: there is no address space", GG_AGENT_LOG_END);
+	errno = saved_errno;
+}

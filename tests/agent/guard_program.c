@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * guard_program - plants memory errors; test_malloc_guard.sh runs it.
+ *
+ *   guard_program KIND SIZE      plants one error with a block of that size, prints "went on"
+ */
+#include <malloc.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static volatile char sink;
+
+/* The compiler must not know what the pointer leads to. */
+static char *hide(char *p)
+{
+	__asm__ volatile("" : "+r"(p));
+	return p;
+}
+
+__attribute__((noinline)) static char *allocate_victim(size_t bytes)
+{
+	char *p = malloc(bytes);
+
+	memset(p, 1, bytes);
+	return hide(p);
+}
+
+__attribute__((noinline)) static void free_victim(char *p)
+{
+	free(hide(p));
+	__asm__ volatile("");
+}
+
+__attribute__((noinline)) static void read_at(const char *p)
+{
+	sink = *hide((char *)p); /* NOLINT */
+}
+
+__attribute__((noinline)) static void write_at(char *p)
+{
+	*hide(p) = 7;
+}
+
+/* True if the block's end is the end of a page: nothing can be found behind others by a fault. */
+static int ends_at_page(const char *p, size_t bytes)
+{
+	return ((uintptr_t)p + bytes) % 4096 == 0;
+}
+
+static int begins_at_page(const char *p)
+{
+	return (uintptr_t)p % 4096 == 0;
+}
+
+/* Allocates until the block lies as wanted; those that do not are freed. */
+static char *allocate_until(size_t bytes, int at_end)
+{
+	for (int i = 0; i < 10000; i++) {
+		char *p = allocate_victim(bytes);
+
+		if (at_end ? ends_at_page(p, bytes) : begins_at_page(p))
+			return p;
+		free_victim(p);
+	}
+	fprintf(stderr, "no block lies at a page's edge\n");
+	exit(3);
+}
+
+static void plant(const char *kind, size_t bytes)
+{
+	char *p;
+
+	if (strcmp(kind, "overflow") == 0) {
+		p = allocate_until(bytes, 1);
+		read_at(p + bytes);
+		free_victim(p);
+	} else if (strcmp(kind, "underflow") == 0) {
+		p = allocate_until(bytes, 0);
+		write_at(p - 1);
+		free_victim(p);
+	} else if (strcmp(kind, "read") == 0) {
+		p = allocate_victim(bytes);
+		free_victim(p);
+		read_at(p + bytes / 2);
+	} else if (strcmp(kind, "write") == 0) {
+		p = allocate_victim(bytes);
+		free_victim(p);
+		write_at(p + bytes / 2);
+	} else if (strcmp(kind, "double-free") == 0) {
+		p = allocate_victim(bytes);
+		free_victim(p);
+		free_victim(p);
+	} else if (strcmp(kind, "invalid-free") == 0) {
+		p = allocate_victim(bytes);
+		free_victim(p + 1 + bytes / 2);
+		free_victim(p);
+	} else if (strcmp(kind, "at-free") == 0) {
+		p = allocate_until(bytes, 0);
+		p[bytes] = 0; /* one byte too many, as strcpy() does */
+		free_victim(p);
+	} else {
+		exit(2);
+	}
+}
+
+/* The handlers of the program. */
+
+static void on_segv(int signal, siginfo_t *info, void *context)
+{
+	(void)signal;
+	(void)context;
+	_exit(info->si_addr == (void *)16 ? 77 : 78); /* NOLINT */
+}
+
+static void install_handler(void)
+{
+	struct sigaction action = { .sa_sigaction = on_segv, .sa_flags = SA_SIGINFO }, old;
+
+	sigaction(SIGSEGV, &action, &old);
+	if (old.sa_handler != SIG_DFL)
+		exit(4);
+	sigaction(SIGSEGV, NULL, &old);
+	if (old.sa_sigaction != on_segv)
+		exit(5);
+}
+
+static void *free_in_thread(void *p)
+{
+	free_victim(p);
+	return NULL;
+}
+
+/* The block is freed by another thread. */
+static void across_threads(void)
+{
+	char *p = allocate_victim(100);
+	pthread_t thread;
+
+	pthread_create(&thread, NULL, free_in_thread, p);
+	pthread_join(thread, NULL);
+	read_at(p);
+}
+
+/* A child finds errors of blocks that its parent allocated. */
+static void in_child(void)
+{
+	char *p = allocate_victim(100);
+	int status;
+
+	if (fork() == 0) {
+		free_victim(p);
+		read_at(p);
+		_exit(9);
+	}
+	wait(&status);
+	if (!WIFEXITED(status) || WEXITSTATUS(status) != 9)
+		exit(6);
+	free_victim(p);
+}
+
+/* Contents survive, the usable size is the requested one, and alignments hold. */
+static void behave(void)
+{
+	for (size_t bytes = 0; bytes < 40000; bytes += 1 + bytes / 3) {
+		char *p = malloc(bytes);
+
+		if (malloc_usable_size(p) < bytes)
+			exit(10);
+		memset(p, 5, bytes);
+		for (int i = 0; i < 8; i++) {
+			size_t more = bytes + (size_t)i * (bytes / 7 + 1);
+
+			p = realloc(p, more);
+			for (size_t k = 0; k < bytes; k++)
+				if (p[k] != 5)
+					exit(11);
+			memset(p, 5, more);
+		}
+		free(p);
+		for (size_t alignment = 16; alignment <= 65536; alignment *= 2) {
+			p = aligned_alloc(alignment, bytes);
+			if ((uintptr_t)p % alignment != 0)
+				exit(12);
+			memset(p, 6, bytes);
+			free(p);
+		}
+		p = calloc(1, bytes);
+		for (size_t k = 0; k < bytes; k++)
+			if (p[k] != 0)
+				exit(13);
+		free(p);
+	}
+}
+
+/* All slots are in use, and blocks go on. */
+static void exhaust(void)
+{
+	static char *blocks[5000];
+
+	for (int i = 0; i < 5000; i++)
+		memset(blocks[i] = malloc(100), i, 100);
+	for (int i = 0; i < 5000; i++) {
+		if (blocks[i][99] != (char)i)
+			exit(14);
+		free(blocks[i]);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	const char *kind = argc > 1 ? argv[1] : "";
+
+	if (strcmp(kind, "handler") == 0) {
+		install_handler();
+		plant("read", 100);
+		puts("went on");
+		fflush(stdout);
+		*(volatile char *)16 = 1; /* NOLINT */
+	} else if (strcmp(kind, "wild") == 0) {
+		*(volatile char *)16 = 1; /* NOLINT */
+	} else if (strcmp(kind, "ignored") == 0) {
+		signal(SIGSEGV, SIG_IGN);
+		raise(SIGSEGV);
+		plant("read", 100);
+		puts("went on");
+		fflush(stdout);
+		*(volatile char *)16 = 1; /* NOLINT */
+	} else if (strcmp(kind, "threads") == 0) {
+		across_threads();
+	} else if (strcmp(kind, "fork") == 0) {
+		in_child();
+	} else if (strcmp(kind, "behave") == 0) {
+		behave();
+	} else if (strcmp(kind, "exhaust") == 0) {
+		exhaust();
+	} else if (argc > 2) {
+		plant(kind, (size_t)atoi(argv[2])); /* NOLINT */
+	} else {
+		return 2;
+	}
+	puts("went on");
+	return 0;
+}
