@@ -104,6 +104,7 @@ extern const struct gg_command gg_command_symbolize;
 extern const struct gg_command gg_command_timeline;
 extern const struct gg_command gg_command_top;
 extern const struct gg_command gg_command_tree;
+extern const struct gg_command gg_command_faults;
 extern const struct gg_command gg_command_why;
 
 /* Options that every command takes. */

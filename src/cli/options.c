@@ -229,6 +229,12 @@ static int store_value(const struct cursor *c, const struct match *m, char *valu
 			return bad_value(c, m->option, value, "is not a size", GG_SIZE_ADVICE);
 		*(uint64_t *)m->field = number;
 		return 0;
+	case GG_OPTION_COUNT_IF:
+		if (value == NULL) {
+			*(uint64_t *)m->field = GG_OPTION_COUNT_NONE;
+			return 0;
+		}
+		/* fall through */
 	case GG_OPTION_COUNT:
 		status = parse_count(value, &number);
 		if (status < 0)
@@ -266,6 +272,12 @@ static int store_value(const struct cursor *c, const struct match *m, char *valu
 	return -EINVAL;
 }
 
+/* True if the next argument is the option's value, unless a value is attached. */
+static bool takes_next(const struct gg_option *option)
+{
+	return option->kind != GG_OPTION_FLAG && option->kind != GG_OPTION_COUNT_IF;
+}
+
 /* Finds the value of an option, which is attached to it or is the next argument, and stores it. */
 static int store_option(struct cursor *c, const struct match *m, char *attached)
 {
@@ -275,7 +287,7 @@ static int store_option(struct cursor *c, const struct match *m, char *attached)
 	 * The next argument is the value even if it begins with a dash, so "-o -" writes to
 	 * standard output.
 	 */
-	if (m->option->kind != GG_OPTION_FLAG && value == NULL) {
+	if (takes_next(m->option) && value == NULL) {
 		if (c->at + 1 >= c->argc) {
 			gg_error_set(c->error, -EINVAL, NULL, NULL, "needs a value: --%s %s",
 			             m->option->name, (const char *)m->option->placeholder);
@@ -316,7 +328,7 @@ static int parse_short(struct cursor *c, char *letters)
 		 * The letters behind an option with a value are that value: -n5.  Otherwise they
 		 * are further flags: -abc.
 		 */
-		if (m.option->kind != GG_OPTION_FLAG)
+		if (takes_next(m.option))
 			return store_option(c, &m, attached);
 		status = store_option(c, &m, NULL);
 		if (status < 0)

@@ -33,6 +33,8 @@ enum gg_option_kind {
 	GG_OPTION_TEXT,   /* const char *: points into argv */
 	GG_OPTION_SIZE,   /* uint64_t: bytes, as gg_size_parse() reads them */
 	GG_OPTION_COUNT,  /* uint64_t: a whole number, decimal */
+	/* The same, and the value may be left out: --name or --name=N.  Helps show it as a flag. */
+	GG_OPTION_COUNT_IF,
 	GG_OPTION_NUMBER, /* double: finite */
 	GG_OPTION_TIME,   /* double: seconds, > 0; "90", "1.5s", "10m", "2h", "1d" */
 	GG_OPTION_CHOICE, /* int: position in the placeholder, "auto|always|never" */
@@ -41,6 +43,9 @@ enum gg_option_kind {
 };
 
 enum { GG_OPTION_PAIRS_MAX = 32 };
+
+/* The value of GG_OPTION_COUNT_IF without a number. */
+#define GG_OPTION_COUNT_NONE UINT64_MAX
 
 struct gg_option_pair {
 	const char *key, *value; /* both point into argv; a 0 byte has replaced the = */

@@ -23,6 +23,9 @@
 #include "stats/sampling/rate_learning.h"
 #include "stats/sampling/scheme.h"
 
+/* One sample in so many; 100 MiB of allocations at the default interval. */
+enum { GUARD_STANDARD = 200 };
+
 #define AT(field) offsetof(struct gg_cli_sampling, field)
 
 const struct gg_option gg_cli_sampling_options[] = {
@@ -50,6 +53,8 @@ const struct gg_option gg_cli_sampling_options[] = {
 	  "count every allocation instead of sampling" },
 	{ "malloc", 0, GG_OPTION_FLAG, AT(own_allocator), NULL,
 	  "replace the allocator by libgeiger-malloc" },
+	{ "guard", 0, GG_OPTION_COUNT_IF, AT(guard), NULL,
+	  "with --malloc: guard a sample in 200; --guard=N: in N" },
 	{ "compat", 0, GG_OPTION_FLAG, AT(compat), NULL,
 	  "also serve options and calls of jemalloc, gperftools" },
 	GG_OPTIONS_END,
@@ -220,6 +225,11 @@ static int choose_allocator(const struct gg_cli_sampling *sampling, const char *
 {
 	char place[32];
 
+	if (sampling->guard != 0 && !sampling->own_allocator) {
+		snprintf(place, sizeof(place), "%s: --guard", command);
+		return gg_error_set(error, -EINVAL, place, "Add --malloc.",
+		                    "only libgeiger-malloc guards blocks");
+	}
 	if (!sampling->own_allocator)
 		return 0;
 	snprintf(place, sizeof(place), "%s: --malloc", command);
@@ -306,6 +316,7 @@ void gg_cli_sampling_set_launch(const struct gg_cli_sampling *sampling,
 	settings->mappings = sampling->mappings;
 	settings->no_allocator_calls = sampling->no_allocator_calls;
 	settings->exact = sampling->exact;
+	settings->guard = sampling->guard == GG_OPTION_COUNT_NONE ? GUARD_STANDARD : sampling->guard;
 }
 
 void gg_cli_sampling_set_session(const struct gg_cli_sampling *sampling,
@@ -323,6 +334,7 @@ void gg_cli_sampling_set_session(const struct gg_cli_sampling *sampling,
 	options->focus = settings.focus;
 	options->seed = settings.seed;
 	options->free_stacks = settings.free_stacks;
+	options->guard = settings.guard;
 	options->mappings = settings.mappings;
 	options->no_allocator_calls = settings.no_allocator_calls;
 	options->exact = settings.exact;

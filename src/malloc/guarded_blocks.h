@@ -36,7 +36,6 @@
 
 enum {
 	GG_MALLOC_GUARD_SLOTS_MAX = 256,
-	GG_MALLOC_GUARD_STANDARD = 200, /* one sample in so many */
 };
 
 enum gg_malloc_fault_kind {

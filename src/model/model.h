@@ -255,6 +255,10 @@ struct gg_model {
 	const char *const *notes;
 	size_t note_count;
 
+	/* Memory errors, in the order in which the profiles have them. */
+	const struct gg_profile_fault *faults;
+	size_t fault_count;
+
 	/* Processes to which the agent was attached, sorted by process, once each. */
 	const struct gg_profile_attach *attaches;
 	size_t attach_count;

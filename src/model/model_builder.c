@@ -54,6 +54,7 @@ void gg_model_builder_free(struct gg_model_builder *builder)
 	gg_array_done(&builder->interval_changes);
 	gg_array_done(&builder->labels);
 	gg_array_done(&builder->attaches);
+	gg_array_done(&builder->faults);
 	gg_array_done(&builder->losses);
 	gg_array_done(&builder->pauses);
 	gg_array_done(&builder->looks);
@@ -139,6 +140,8 @@ static void publish_records(struct gg_model_builder *builder)
 	model->label_count = builder->labels.count;
 	model->attaches = builder->attaches.items;
 	model->attach_count = builder->attaches.count;
+	model->faults = builder->faults.items;
+	model->fault_count = builder->faults.count;
 	model->notes = builder->notes.items;
 	model->note_count = builder->notes.count;
 	model->losses = builder->losses.items;

@@ -51,6 +51,7 @@ struct gg_model_builder {
 	GG_ARRAY(struct gg_model_interval_change) interval_changes;
 	GG_ARRAY(struct gg_model_label) labels;
 	GG_ARRAY(struct gg_profile_attach) attaches;
+	GG_ARRAY(struct gg_profile_fault) faults;
 	struct gg_model_span_array losses, pauses;
 	GG_ARRAY(struct gg_profile_look) looks;
 	GG_ARRAY(struct gg_profile_look_mapping) look_mappings;

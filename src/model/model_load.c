@@ -436,6 +436,34 @@ static int read_attach(const struct gg_profile_attach *attach, void *context)
 	return status;
 }
 
+static struct gg_profile_fault_place read_place(const struct gg_model_load *load,
+                                                const struct gg_profile_fault_place *place)
+{
+	return (struct gg_profile_fault_place){
+		.time_ns = gg_model_load_time(load, place->time_ns),
+		.tid = place->tid,
+		.stack = gg_model_load_number(&load->stacks, place->stack),
+	};
+}
+
+static int read_fault(const struct gg_profile_fault *fault, void *context)
+{
+	struct gg_model_load *load = context;
+	struct gg_profile_fault *kept = gg_array_add(&load->builder->faults);
+	int status = 0;
+
+	if (kept == NULL)
+		return out_of_memory(load);
+	*kept = *fault;
+	kept->process = gg_model_load_number(&load->processes, fault->process);
+	kept->kind = text(load, fault->kind != NULL ? fault->kind : "unknown", &status);
+	kept->access = text(load, fault->access, &status);
+	kept->accessed = read_place(load, &fault->accessed);
+	kept->allocated = read_place(load, &fault->allocated);
+	kept->freed = read_place(load, &fault->freed);
+	return status;
+}
+
 static int read_note(const char *note, void *context)
 {
 	struct gg_model_load *load = context;
@@ -484,6 +512,7 @@ static int read_all(struct gg_model_load *load)
 	status = status != 0 ? status : gg_profile_each_counter(from, read_counter, load, error);
 	status = status != 0 ? status : gg_profile_each_label(from, read_label, load, error);
 	status = status != 0 ? status : gg_profile_each_attach(from, read_attach, load, error);
+	status = status != 0 ? status : gg_profile_each_fault(from, read_fault, load, error);
 	return status != 0 ? status : gg_profile_each_note(from, read_note, load, error);
 }
 

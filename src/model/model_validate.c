@@ -237,6 +237,16 @@ static int check_records(const struct gg_model *model, struct gg_error *error)
 		if (i > 0 && label->process < model->labels[i - 1].process)
 			return wrong(error, "label", i, "it is not in its order");
 	}
+	for (size_t i = 0; i < model->fault_count; i++) {
+		const struct gg_profile_fault *fault = &model->faults[i];
+
+		if (fault->process >= model->process_count || fault->kind == NULL)
+			return wrong(error, "fault", i, "its process or kind does not exist");
+		if (fault->accessed.stack >= model->stack_count ||
+		    fault->allocated.stack >= model->stack_count ||
+		    fault->freed.stack >= model->stack_count)
+			return wrong(error, "fault", i, "one of its stacks does not exist");
+	}
 	for (size_t i = 0; i < model->attach_count; i++) {
 		const struct gg_profile_attach *attach = &model->attaches[i];
 

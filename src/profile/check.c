@@ -112,6 +112,10 @@ static const struct {
 	    "rss_bytes is not null and rss_bytes <> (select coalesce(sum(m.rss_bytes), 0)"
 	    " from look_mapping as m where m.look = look.id)" } },
 	{ GG_PROFILE_VERSION_ATTACH, REFERENCE("attach", "process", "process") },
+	{ GG_PROFILE_VERSION_FAULT, REFERENCE("fault", "process", "process") },
+	{ GG_PROFILE_VERSION_FAULT, REFERENCE("fault", "stack", "stack") },
+	{ GG_PROFILE_VERSION_FAULT, REFERENCE("fault", "alloc_stack", "stack") },
+	{ GG_PROFILE_VERSION_FAULT, REFERENCE("fault", "free_stack", "stack") },
 };
 
 struct checking {

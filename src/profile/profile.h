@@ -39,7 +39,7 @@ struct gg_profile;
 
 enum {
 	GG_PROFILE_APPLICATION_ID = 0x47454947, /* "GEIG": `file` and SQLite show it */
-	GG_PROFILE_VERSION = 6,                 /* user_version of the schema */
+	GG_PROFILE_VERSION = 7,                 /* user_version of the schema */
 };
 
 /* True if the head of an open file says that it is a profile, complete or not, of any version. */
@@ -252,6 +252,8 @@ int gg_profile_put_look(struct gg_profile *profile, const struct gg_profile_look
 /* Replaces the attach of its process. */
 int gg_profile_put_attach(struct gg_profile *profile, const struct gg_profile_attach *attach,
                           struct gg_error *error);
+int gg_profile_add_fault(struct gg_profile *profile, const struct gg_profile_fault *fault,
+                         struct gg_error *error);
 int gg_profile_add_event(struct gg_profile *profile, const struct gg_profile_event *event,
                          struct gg_error *error);
 int gg_profile_put_counter(struct gg_profile *profile, uint32_t process, const char *name,
@@ -294,6 +296,7 @@ int gg_profile_session(struct gg_profile *profile, struct gg_profile_session *re
 
 typedef int gg_process_visit(const struct gg_profile_process *process, void *context);
 typedef int gg_attach_visit(const struct gg_profile_attach *attach, void *context);
+typedef int gg_fault_visit(const struct gg_profile_fault *fault, void *context);
 typedef int gg_thread_visit(const struct gg_profile_thread *thread, void *context);
 typedef int gg_module_visit(const struct gg_profile_module *module, void *context);
 typedef int gg_mapping_visit(const struct gg_profile_mapping *mapping, void *context);
@@ -316,6 +319,7 @@ typedef int gg_note_visit(const char *text, void *context);
 
 int gg_profile_each_process(struct gg_profile *, gg_process_visit *, void *, struct gg_error *);
 int gg_profile_each_attach(struct gg_profile *, gg_attach_visit *, void *, struct gg_error *);
+int gg_profile_each_fault(struct gg_profile *, gg_fault_visit *, void *, struct gg_error *);
 int gg_profile_each_thread(struct gg_profile *, gg_thread_visit *, void *, struct gg_error *);
 int gg_profile_each_module(struct gg_profile *, gg_module_visit *, void *, struct gg_error *);
 int gg_profile_each_mapping(struct gg_profile *, gg_mapping_visit *, void *, struct gg_error *);

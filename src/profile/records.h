@@ -67,6 +67,25 @@ struct gg_profile_attach {
 	int64_t unseen_slot_count;
 };
 
+/* Where a thread was: at an access, an allocation, or a free. */
+struct gg_profile_fault_place {
+	int64_t time_ns; /* GG_TIME_NONE: it did not happen, or is unknown */
+	uint32_t tid;    /* 0: unknown */
+	uint32_t stack;
+};
+
+/* A memory error of the program that a guarded block has shown. */
+struct gg_profile_fault {
+	uint32_t process;
+	const char *kind;   /* "use after free", "buffer overflow", ... */
+	const char *access; /* "read", "write"; NULL: unknown, or a free */
+	bool at_free;       /* found when the block was freed, some time after the access */
+	uint64_t address;   /* that was accessed or freed; at_free: of the first byte changed */
+	uint64_t block;     /* 0: unknown */
+	uint64_t size_bytes;
+	struct gg_profile_fault_place accessed, allocated, freed; /* at_free: accessed is the free */
+};
+
 struct gg_profile_thread {
 	uint32_t id;
 	uint32_t process;

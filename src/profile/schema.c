@@ -19,7 +19,8 @@ const struct gg_record_table *const gg_schema_tables[] = {
 	&gg_record_table_event,      &gg_record_table_counter,
 	&gg_record_table_stack_sum,  &gg_record_table_function_sum,
 	&gg_record_table_label,      &gg_record_table_note,
-	&gg_record_table_attach,     NULL,
+	&gg_record_table_attach,     &gg_record_table_fault,
+	NULL,
 };
 
 const char gg_schema_contents[] =
@@ -129,6 +130,15 @@ const char gg_schema_views[] =
 	"  (select sum(value) from counter where counter.process = attach.process\n"
 	"    and counter.name = 'missed frees') as missed_frees\n"
 	"from attach join process on process.id = attach.process;\n"
+	"\n"
+	"create view v_fault as\n"
+	"select fault.id, process.pid, process.exe, kind, access, at_free, address, block, size, time_ns,\n"
+	"  tid, (select functions from v_stack where v_stack.stack = fault.stack) as functions,\n"
+	"  t_alloc, alloc_tid, (select functions from v_stack where v_stack.stack = alloc_stack)\n"
+	"    as alloc_functions,\n"
+	"  t_free, free_tid, (select functions from v_stack where v_stack.stack = free_stack)\n"
+	"    as free_functions\n"
+	"from fault join process on process.id = fault.process;\n"
 	"\n"
 	"create view v_frame as\n"
 	"select frame.id as frame, coalesce(line.depth, 0) as depth,\n"

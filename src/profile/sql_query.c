@@ -74,6 +74,8 @@ static int make_views(struct gg_profile *profile, struct gg_error *error)
 	}
 	if (profile->version < GG_PROFILE_VERSION_ATTACH)
 		append_empty_table(&text, &gg_record_table_attach);
+	if (profile->version < GG_PROFILE_VERSION_FAULT)
+		append_empty_table(&text, &gg_record_table_fault);
 	if (profile->version < GG_PROFILE_VERSION_END_LEAST)
 		gg_buf_append_text(&text, "create temp view process as"
 		                          " select *, null as end_least_ns from main.process;");

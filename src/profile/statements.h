@@ -62,6 +62,7 @@ enum gg_sql {
 	GG_SQL_LOOK_BLOCK,
 	GG_SQL_LOOK_TOTAL,
 	GG_SQL_ATTACH,
+	GG_SQL_FAULT,
 	GG_SQL_EVENT,
 	GG_SQL_COUNTER,
 	GG_SQL_LABEL,
@@ -77,6 +78,8 @@ enum { GG_PROFILE_VERSION_END_LEAST = 4 };
 enum { GG_PROFILE_VERSION_LOOK = 5 };
 /* The first version with attaches. */
 enum { GG_PROFILE_VERSION_ATTACH = 6 };
+/* The first version with memory errors. */
+enum { GG_PROFILE_VERSION_FAULT = 7 };
 
 enum { GG_DATABASE_END_BYTES = 8 }; /* size of t_free and the freeing thread */
 

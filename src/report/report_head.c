@@ -13,6 +13,7 @@
 #include "query/why_profile.h"
 #include "report/report.h"
 #include "report/report_attach.h"
+#include "report/report_faults.h"
 #include "report/report_held.h"
 #include "report/screen_text.h"
 #include "report/symbol_hint.h"
@@ -447,6 +448,7 @@ void gg_report_append_head(const struct gg_report *report, struct gg_buf *out)
 	gg_report_append_attaches(report, out);
 	gg_report_append_held(report, out);
 	append_kills(report, out);
+	gg_report_append_fault_count(report, out);
 	gg_buf_append_text(out, "\n");
 	if (summary->moment_ns == GG_TIME_NONE) {
 		gg_buf_append_text(&live, "live at the end");

@@ -9,6 +9,7 @@
 
 #include "report/report.h"
 #include "report/report_attach.h"
+#include "report/report_faults.h"
 #include "report/report_held.h"
 #include "report/report_why.h"
 #include "stats/estimate/interval.h"
@@ -206,6 +207,8 @@ void gg_report_json_head(const struct gg_report *report, struct gg_json *json)
 	add_totals(report, json);
 	add_memory(report, json);
 	gg_report_json_attaches(json, report->model, report->summary->pid, report->confidence);
+	gg_json_integer(json, "faults",
+	                gg_report_count_faults(report->model, report->summary->pid));
 	gg_report_json_held(json, report->model, report->summary, report->confidence);
 	gg_report_json_notes(json, report->model);
 	gg_report_json_found_wrappers(json, report->model);

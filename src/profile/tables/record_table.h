@@ -126,6 +126,7 @@ extern const struct gg_record_table gg_record_table_session;
 extern const struct gg_record_table gg_record_table_scheme;
 extern const struct gg_record_table gg_record_table_process;
 extern const struct gg_record_table gg_record_table_attach;
+extern const struct gg_record_table gg_record_table_fault;
 extern const struct gg_record_table gg_record_table_thread;
 extern const struct gg_record_table gg_record_table_module;
 extern const struct gg_record_table gg_record_table_mapping;

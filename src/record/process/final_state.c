@@ -8,6 +8,7 @@
 #include "record/process/aggregates.h"
 #include "record/process/attach_record.h"
 #include "record/process/exact_history.h"
+#include "record/process/fault_records.h"
 #include "record/process/ingest.h"
 #include "record/process/process_debt.h"
 #include "record/process/process_tables.h"
@@ -148,6 +149,7 @@ static int take_final_state(struct gg_target *target, int64_t end_ns)
 	gg_process_tables_threads(target, &view, end_ns);
 	gg_process_tables_counters(target, &view);
 	gg_attach_record_write(writer, target->id, &view.header);
+	gg_fault_records_write(target, &view);
 	write_losses(target, &view, span.to_ns);
 	count_overhead(target, &view.header);
 	gg_stack_map_write(&target->stack_map, writer);

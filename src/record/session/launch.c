@@ -175,6 +175,8 @@ int gg_launch_environment(struct gg_launch_environment *ret_environment,
 		add_variable(&environment, "GEIGER_FOCUS", settings->focus);
 	if (settings->seed != 0)
 		add_number(&environment, "GEIGER_SEED", settings->seed);
+	if (settings->guard != 0)
+		add_number(&environment, "GEIGER_GUARD", settings->guard);
 	if (settings->free_stacks)
 		add_variable(&environment, "GEIGER_FREE_STACKS", "1");
 	if (settings->mappings)

@@ -248,6 +248,7 @@ static int begin_command(struct gg_session *s)
 		.recorder = getpid(),
 		.ring_events = RING_EVENTS,
 		.free_stacks = options->free_stacks,
+		.guard = options->guard,
 		.mappings = options->mappings,
 		.no_allocator_calls = options->no_allocator_calls,
 		.exact = options->exact,
