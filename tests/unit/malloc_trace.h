@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "geiger/malloc.h"
+#include "malloc/guarded_blocks.h"
 #include "malloc/sampled_slots.h"
 #include "malloc/thread_heap.h"
 #include "random.h"
@@ -35,6 +36,14 @@ static inline uint64_t trace_home(void *p)
 {
 	struct gg_malloc_slab *slab = gg_malloc_slab_of(p);
 
+	struct gg_malloc_guarded guarded;
+
+	if (gg_malloc_guard_has((uintptr_t)p)) {
+		if (!gg_malloc_guard_find(p, &guarded))
+			return 1;
+		p = guarded.home;
+		slab = gg_malloc_slab_of(p);
+	}
 	if (slab == NULL)
 		return 0;
 	if (slab->owner == GG_MALLOC_OWNER_SLOTS)

@@ -94,8 +94,11 @@ struct outcome {
 	uint64_t homes, wrong, samples, is_valid;
 };
 
-/* Runs the trace in a process whose allocator is fresh. */
-static struct outcome run_fresh(double interval_bytes, uint64_t seed)
+/*
+ * Runs the trace in a process whose allocator is fresh.  guard_share: one sample in so many is
+ * guarded; 0: none.
+ */
+static struct outcome run_fresh(double interval_bytes, uint64_t seed, uint64_t guard_share)
 {
 	struct outcome *shared = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
 	                              MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -106,6 +109,8 @@ static struct outcome run_fresh(double interval_bytes, uint64_t seed)
 
 	if (child == 0) {
 		begin(interval_bytes, seed);
+		if (guard_share != 0 && !gg_malloc_guard_start(guard_share, seed))
+			_exit(1);
 		trace = (struct trace){ .random = 77 };
 		for (int i = 0; i < 150000; i++) {
 			trace_step(&trace);
@@ -131,17 +136,35 @@ static struct outcome run_fresh(double interval_bytes, uint64_t seed)
 TEST(home_addresses_are_the_same_for_any_seed_and_with_sampling_off)
 {
 	static const double intervals[] = { 1, 500, 3000, 16384, 524288 };
-	struct outcome off = run_fresh(0, 1), on;
+	struct outcome off = run_fresh(0, 1, 0), on;
 
 	CHECK_EQ_U64(off.wrong, 0);
 	CHECK_EQ_U64(off.samples, 0);
 	for (uint64_t seed = 1; seed <= 3; seed++) {
 		for (size_t i = 0; i < GG_COUNT(intervals); i++) {
-			on = run_fresh(intervals[i], seed);
+			on = run_fresh(intervals[i], seed, 0);
 			CHECK_EQ_U64(on.homes, off.homes);
 			CHECK_EQ_U64(on.wrong, 0);
 			CHECK_EQ_U64(on.is_valid, 1);
 			CHECK(on.samples > 100);
+		}
+	}
+}
+
+/* So estimates are what they are without guards: the samples are the same ones. */
+TEST(guarded_blocks_change_neither_homes_nor_the_number_of_samples)
+{
+	static const double intervals[] = { 1, 500, 16384 };
+
+	for (uint64_t share = 1; share <= 5; share += 2) {
+		for (size_t i = 0; i < GG_COUNT(intervals); i++) {
+			struct outcome with = run_fresh(intervals[i], share, share);
+			struct outcome without = run_fresh(intervals[i], share, 0);
+
+			CHECK_EQ_U64(with.homes, without.homes);
+			CHECK_EQ_U64(with.samples, without.samples);
+			CHECK_EQ_U64(with.wrong, 0);
+			CHECK_EQ_U64(with.is_valid, 1);
 		}
 	}
 }
