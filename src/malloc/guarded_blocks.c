@@ -3,6 +3,7 @@
 #include "malloc/guarded_blocks.h"
 
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/resource.h>
 
 #include "malloc/kernel_memory.h"
@@ -72,9 +73,11 @@ static size_t slots_wanted(void)
 
 bool gg_malloc_guard_start(uint64_t share, uint64_t seed)
 {
-	size_t count = slots_wanted(), bytes;
+	size_t count, bytes;
 	void *p;
 
+	gg_malloc_page_bytes = getauxval(AT_PAGESZ); /* as the arena does at the first allocation */
+	count = slots_wanted();
 	if (gg_malloc_page_bytes > SLOT_BYTES || gg_malloc_guard_is_on())
 		return false;
 	for (; count >= SLOTS_LEAST; count /= 2) {

@@ -40,11 +40,13 @@ __attribute__((noinline)) static void free_victim(char *p)
 __attribute__((noinline)) static void read_at(const char *p)
 {
 	sink = *hide((char *)p); /* NOLINT */
+	__asm__ volatile(""); /* no tail call */
 }
 
 __attribute__((noinline)) static void write_at(char *p)
 {
 	*hide(p) = 7;
+	__asm__ volatile("");
 }
 
 /* True if the block's end is the end of a page: nothing can be found behind others by a fault. */
@@ -72,7 +74,7 @@ static char *allocate_until(size_t bytes, int at_end)
 	exit(3);
 }
 
-static void plant(const char *kind, size_t bytes)
+__attribute__((noinline)) static void plant(const char *kind, size_t bytes)
 {
 	char *p;
 
@@ -128,6 +130,75 @@ static void install_handler(void)
 	sigaction(SIGSEGV, NULL, &old);
 	if (old.sa_sigaction != on_segv)
 		exit(5);
+}
+
+static void plain_handler(int signal)
+{
+	(void)signal;
+	_exit(79);
+}
+
+/* A handler of one use, set by signal()'s relative. */
+static void install_late(void)
+{
+	struct sigaction action = { .sa_handler = plain_handler, .sa_flags = SA_RESETHAND };
+
+	sigaction(SIGSEGV, &action, NULL);
+}
+
+static char stack_memory[16384];
+
+/* Handlers get a stack of their own, as small as programs have it. */
+static void use_own_stack(size_t bytes)
+{
+	stack_t own = { .ss_sp = stack_memory, .ss_size = bytes };
+	struct sigaction action = { .sa_handler = plain_handler, .sa_flags = SA_ONSTACK };
+
+	sigaltstack(&own, NULL);
+	sigaction(SIGSEGV, &action, NULL);
+}
+
+__attribute__((noinline)) static int recurse(int depth)
+{
+	volatile char frame[1024];
+
+	frame[0] = (char)depth;
+	return depth < 0 ? 0 : recurse(depth + 1) + frame[0];
+}
+
+static void *churn(void *seed)
+{
+	char *blocks[64] = { 0 };
+	uint64_t random = (uint64_t)(uintptr_t)seed;
+
+	for (int i = 0; i < 5000; i++) {
+		size_t bytes;
+		char **place;
+
+		random = random * UINT64_C(6364136223846793005) + 1442695040888963407;
+		place = &blocks[random >> 58];
+		bytes = (random >> 20) % 3000;
+		if (i % 5 == 0) {
+			*place = realloc(*place, bytes + 1);
+		} else {
+			free(*place);
+			*place = malloc(bytes + 1);
+		}
+		memset(*place, i, bytes + 1);
+	}
+	for (int i = 0; i < 64; i++)
+		free(blocks[i]);
+	return NULL;
+}
+
+static void churn_in_threads(void)
+{
+	pthread_t threads[4];
+
+	for (uintptr_t i = 0; i < 4; i++)
+		pthread_create(&threads[i], NULL, churn, (void *)(i + 1)); /* NOLINT */
+	for (int i = 0; i < 4; i++)
+		pthread_join(threads[i], NULL);
 }
 
 static void *free_in_thread(void *p)
@@ -221,16 +292,35 @@ int main(int argc, char **argv)
 		plant("read", 100);
 		puts("went on");
 		fflush(stdout);
-		*(volatile char *)16 = 1; /* NOLINT */
+		write_at((char *)16); /* NOLINT */
 	} else if (strcmp(kind, "wild") == 0) {
-		*(volatile char *)16 = 1; /* NOLINT */
+		write_at((char *)16); /* NOLINT */
 	} else if (strcmp(kind, "ignored") == 0) {
 		signal(SIGSEGV, SIG_IGN);
 		raise(SIGSEGV);
 		plant("read", 100);
 		puts("went on");
 		fflush(stdout);
-		*(volatile char *)16 = 1; /* NOLINT */
+		write_at((char *)16); /* NOLINT */
+	} else if (strcmp(kind, "late-handler") == 0) {
+		install_late();
+		plant("read", 100);
+		write_at((char *)16); /* NOLINT */
+	} else if (strcmp(kind, "small-stack") == 0) {
+		use_own_stack(8192);
+		plant("read", 100);
+		write_at((char *)16); /* NOLINT */
+	} else if (strcmp(kind, "own-stack") == 0) {
+		use_own_stack(sizeof(stack_memory));
+		sink = (char)recurse(0);
+	} else if (strcmp(kind, "deep") == 0) {
+		sink = (char)recurse(0);
+	} else if (strcmp(kind, "killed") == 0) {
+		plant("read", 100);
+		kill(getpid(), SIGSEGV);
+		pause();
+	} else if (strcmp(kind, "churn") == 0) {
+		churn_in_threads();
 	} else if (strcmp(kind, "threads") == 0) {
 		across_threads();
 	} else if (strcmp(kind, "fork") == 0) {
