@@ -109,6 +109,7 @@ __attribute__((noinline)) static void plant(const char *kind, size_t bytes)
 	} else {
 		exit(2);
 	}
+	__asm__ volatile("");
 }
 
 /* The handlers of the program. */
