@@ -7,7 +7,9 @@
 
 #include "base/assert.h"
 #include "base/compiler.h"
+#include "base/hash.h"
 #include "malloc/kernel_memory.h"
+#include "malloc/list_link.h"
 #include "malloc/memory_limit.h"
 #include "malloc/purge.h"
 #include "malloc/reservation.h"
@@ -247,6 +249,20 @@ static GG_COLD bool keeps_contents(char *slice)
 	return false;
 }
 
+#ifdef GG_MALLOC_ENCODED
+uintptr_t gg_malloc_link_key;
+
+/* From the 16 random bytes that the kernel gives each process.  No list has a block yet. */
+static void set_link_key(void)
+{
+	gg_malloc_link_key = (uintptr_t)gg_hash_random_seed();
+}
+#else
+static void set_link_key(void)
+{
+}
+#endif
+
 /* Reserves address space; the lock is held. */
 static GG_COLD bool start(void)
 {
@@ -255,6 +271,7 @@ static GG_COLD bool start(void)
 		return false;
 	}
 	gg_malloc_page_bytes = getauxval(AT_PAGESZ);
+	set_link_key();
 	slots_max = reservation.slice_max / SLOT_SHARE;
 	gg_malloc_purge_limit_bytes = gg_malloc_memory_limit_read(NULL, NULL);
 	return true;

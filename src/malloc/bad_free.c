@@ -30,6 +30,14 @@ static char *put_address(char *at, const void *p)
 	return at;
 }
 
+__attribute__((noreturn)) static void end_with(const char *message, const char *end)
+{
+	syscall(SYS_write, 2, message, (size_t)(end - message));
+	/* A handler of the program may print more; if it returns, this is the end. */
+	syscall(SYS_tgkill, syscall(SYS_getpid), syscall(SYS_gettid), SIGABRT);
+	__builtin_trap();
+}
+
 void gg_malloc_bad_free(const void *p, const char *why)
 {
 	char message[MESSAGE_BYTES], *at = message;
@@ -39,8 +47,15 @@ void gg_malloc_bad_free(const void *p, const char *why)
 	at = put_text(at, "): ");
 	at = put_text(at, why);
 	at = put_text(at, "\n");
-	syscall(SYS_write, 2, message, (size_t)(at - message));
-	/* A handler of the program may print more; if it returns, this is the end. */
-	syscall(SYS_tgkill, syscall(SYS_getpid), syscall(SYS_gettid), SIGABRT);
-	__builtin_trap();
+	end_with(message, at);
+}
+
+void gg_malloc_bad_link(const struct gg_malloc_block *block)
+{
+	char message[MESSAGE_BYTES], *at = message;
+
+	at = put_text(at, "geiger-malloc: the free block at ");
+	at = put_address(at, block);
+	at = put_text(at, " was written to: its link to the next one is damaged\n");
+	end_with(message, at);
 }

@@ -25,6 +25,9 @@
 
 GG_COLD __attribute__((noreturn)) void gg_malloc_bad_free(const void *p, const char *why);
 
+/* Ends the process: a block's link in a list of free blocks is damaged (list_link.h). */
+GG_COLD __attribute__((noreturn)) void gg_malloc_bad_link(const struct gg_malloc_block *block);
+
 /* True if a pointer into the slab is the begin of a block that was ever handed out. */
 static inline bool gg_malloc_is_block(const struct gg_malloc_slab *slab, const void *p)
 {

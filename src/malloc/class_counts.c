@@ -9,6 +9,7 @@
 #include "malloc/arena.h"
 #include "malloc/guarded_blocks.h"
 #include "malloc/huge_blocks.h"
+#include "malloc/list_link.h"
 #include "malloc/sampled_slots.h"
 #include "malloc/thread_heap.h"
 
@@ -38,7 +39,7 @@ static double count_unused(const struct gg_malloc_heap *heap, unsigned class)
 
 	if (heap == gg_malloc_thread_heap)
 		block = heap->handed[class];
-	for (; block != NULL; block = block->next)
+	for (; block != NULL; block = gg_malloc_link_glance(block))
 		count++;
 	return count;
 }

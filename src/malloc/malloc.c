@@ -11,6 +11,7 @@
 #include "geiger/malloc.h"
 
 #include "base/compiler.h"
+#include "malloc/list_link.h"
 #include "malloc/replaced_names.h"
 #include "malloc/slow_paths.h"
 #include "malloc/thread_heap.h"
@@ -42,7 +43,7 @@ GG_EXPORT void *geiger_malloc(size_t bytes)
 	block = heap->handed[class];
 	if (gg_unlikely(block == NULL))
 		return gg_malloc_slow(bytes);
-	heap->handed[class] = block->next;
+	heap->handed[class] = gg_malloc_link_next(block);
 	return block;
 }
 GG_MALLOC_NAME(malloc, geiger_malloc);
@@ -63,7 +64,7 @@ GG_EXPORT void geiger_free(void *p)
 		gg_malloc_free_special(slab, p);
 		return;
 	}
-	block->next = slab->local_free;
+	gg_malloc_link_set(block, slab->local_free);
 	slab->local_free = block;
 	slab->countdown--;
 	if (gg_unlikely(slab->countdown == 0))

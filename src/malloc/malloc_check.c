@@ -7,6 +7,7 @@
 
 #include "malloc/arena.h"
 #include "malloc/guarded_blocks.h"
+#include "malloc/list_link.h"
 #include "malloc/sampled_slots.h"
 #include "malloc/thread_heap.h"
 
@@ -43,7 +44,7 @@ static uint32_t see_list(struct seen_blocks *seen, const struct gg_malloc_block 
 {
 	uint32_t count = 0;
 
-	for (; block != NULL && seen->wrong == NULL; block = block->next) {
+	for (; block != NULL && seen->wrong == NULL; block = gg_malloc_link_next(block)) {
 		if (count++ == most)
 			fail(seen, "a list is longer than its slab");
 		see(seen, block);

@@ -8,6 +8,7 @@
 #include "base/assert.h"
 #include "malloc/arena.h"
 #include "malloc/bad_free.h"
+#include "malloc/list_link.h"
 #include "malloc/remote_frees.h"
 #include "malloc/sampled_slots.h"
 #include "malloc/thread_heap.h"
@@ -29,7 +30,7 @@ static void check_free(const struct gg_malloc_slab *slab)
 	if (gg_unlikely(slab->countdown > slab->extended))
 		gg_malloc_bad_free(block, "some block of this slab was freed twice");
 	for (uint32_t i = 1; block != NULL && i <= CHECKED_LINKS; i++) {
-		block = block->next;
+		block = gg_malloc_link_next(block);
 		if (gg_unlikely(block == seen && block != NULL))
 			gg_malloc_bad_free(block, "the block was freed twice");
 		if ((i & (i - 1)) == 0)
@@ -103,9 +104,9 @@ static void put_back_remote(struct gg_malloc_heap *heap, struct gg_malloc_slab *
                             struct gg_malloc_block *list)
 {
 	while (list != NULL) {
-		struct gg_malloc_block *next = list->next;
+		struct gg_malloc_block *next = gg_malloc_link_next(list);
 
-		list->next = slab->local_free;
+		gg_malloc_link_set(list, slab->local_free);
 		slab->local_free = list;
 		list = next;
 		if (--slab->countdown == 0)
@@ -162,8 +163,9 @@ static struct gg_malloc_block *extend(struct gg_malloc_slab *slab, struct gg_mal
 	if (count > slab->capacity - slab->extended)
 		count = slab->capacity - slab->extended;
 	for (uint32_t i = 1; i < count; i++, p += bytes)
-		((struct gg_malloc_block *)p)->next = (struct gg_malloc_block *)(p + bytes);
-	((struct gg_malloc_block *)p)->next = list;
+		gg_malloc_link_set((struct gg_malloc_block *)p,
+		                   (struct gg_malloc_block *)(p + bytes));
+	gg_malloc_link_set((struct gg_malloc_block *)p, list);
 	slab->extended += count;
 	*ret_count = count;
 	return (struct gg_malloc_block *)first;
@@ -233,21 +235,29 @@ static struct gg_malloc_block *next_list(struct gg_malloc_heap *heap, unsigned c
 	}
 }
 
+/* Returns a list with another one behind it, and adds the number of its own blocks to *count. */
+static struct gg_malloc_block *append(struct gg_malloc_block *list, struct gg_malloc_block *more,
+                                      uint32_t *count)
+{
+	struct gg_malloc_block *last = list, *next;
+
+	if (list == NULL)
+		return more;
+	for (*count += 1; (next = gg_malloc_link_next(last)) != NULL; last = next)
+		*count += 1;
+	gg_malloc_link_set(last, more);
+	return list;
+}
+
 /* Puts the handed blocks of the current slab back, in the order in which they were handed. */
 static void take_back(struct gg_malloc_heap *heap, unsigned class)
 {
 	struct gg_malloc_supply *supply = &heap->supplies[class];
 	struct gg_malloc_slab *slab = supply->current;
-	struct gg_malloc_block **end = &heap->handed[class];
-	uint32_t count = supply->rest_count;
+	uint32_t count = supply->rest_count, rest_count = 0;
 
-	for (; *end != NULL; end = &(*end)->next)
-		count++;
-	*end = supply->rest;
-	while (*end != NULL)
-		end = &(*end)->next;
-	*end = slab->local_free;
-	slab->local_free = heap->handed[class];
+	slab->local_free = append(supply->rest, slab->local_free, &rest_count);
+	slab->local_free = append(heap->handed[class], slab->local_free, &count);
 	slab->countdown -= count;
 	heap->handed[class] = NULL;
 	supply->handed_count -= count;
@@ -366,9 +376,9 @@ static GG_APART void hand_as_far_as_sample(struct gg_malloc_heap *heap, unsigned
 	}
 	/* Three instructions a step. */
 	for (uint64_t steps = supply->gap; --steps != 0;)
-		last = last->next;
-	supply->rest = last->next;
-	last->next = NULL;
+		last = gg_malloc_link_next(last);
+	supply->rest = gg_malloc_link_next(last);
+	gg_malloc_link_set(last, NULL);
 	supply->gap = 0;
 }
 
@@ -396,16 +406,13 @@ void gg_malloc_heap_redraw(struct gg_malloc_heap *heap)
 
 	for (unsigned class = 0; class < GG_MALLOC_CLASS_COUNT; class ++) {
 		struct gg_malloc_supply *supply = &heap->supplies[class];
-		struct gg_malloc_block **end = &heap->handed[class];
 		uint32_t count = supply->rest_count;
 
 		supply->has_gap = false;
 		supply->gap = 0;
-		if (heap->plan == NULL || (*end == NULL && supply->rest == NULL))
+		if (heap->plan == NULL || (heap->handed[class] == NULL && supply->rest == NULL))
 			continue;
-		for (; *end != NULL; end = &(*end)->next)
-			count++;
-		*end = supply->rest;
+		heap->handed[class] = append(heap->handed[class], supply->rest, &count);
 		supply->is_due = false;
 		hand(heap, class, heap->handed[class], count);
 	}
@@ -418,7 +425,7 @@ static struct gg_malloc_block *take_home(struct gg_malloc_supply *supply)
 	struct gg_malloc_block *home = supply->rest;
 
 	gg_assert(home != NULL && supply->rest_count > 0);
-	supply->rest = home->next;
+	supply->rest = gg_malloc_link_next(home);
 	supply->rest_count -= 1;
 	supply->is_due = false;
 	return home;
@@ -501,7 +508,7 @@ void *gg_malloc_refill(struct gg_malloc_heap *heap, unsigned class, size_t bytes
 		is_handed = hand_next(heap, class);
 	block = heap->handed[class];
 	if (gg_likely(block != NULL)) {
-		heap->handed[class] = block->next;
+		heap->handed[class] = gg_malloc_link_next(block);
 	} else if (is_handed) { /* the first block of the rest is the sample */
 		due_interval = supply->due_interval;
 		home = take_home(supply);

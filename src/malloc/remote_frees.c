@@ -2,6 +2,8 @@
 /* remote_frees - pushes blocks and slabs, and collects those of orphans. */
 #include "malloc/remote_frees.h"
 
+#include "malloc/list_link.h"
+
 /* Collects what was freed in a heap without a thread. */
 static GG_APART void collect_orphan(struct gg_malloc_heap *heap)
 {
@@ -31,7 +33,7 @@ void gg_malloc_free_remote(struct gg_malloc_slab *slab, struct gg_malloc_block *
 
 	/* Release: pairs with gg_malloc_take_remote_blocks(). */
 	do
-		block->next = first;
+		gg_malloc_link_set(block, first);
 	while (!gg_cas_acq_rel(&slab->remote, &first, block));
 	if (first == NULL)
 		put_slab(slab);

@@ -13,6 +13,7 @@
 #include "malloc/emergency.h"
 #include "malloc/guarded_blocks.h"
 #include "malloc/huge_blocks.h"
+#include "malloc/list_link.h"
 #include "malloc/remote_frees.h"
 #include "malloc/sampled_slots.h"
 
@@ -65,7 +66,7 @@ void *gg_malloc_heap_pop(struct gg_malloc_heap *heap, unsigned class, size_t byt
 
 	if (gg_unlikely(block == NULL))
 		return gg_malloc_refill(heap, class, bytes);
-	heap->handed[class] = block->next;
+	heap->handed[class] = gg_malloc_link_next(block);
 	return block;
 }
 

@@ -45,7 +45,6 @@ enum {
 	GG_REGION_VERSION = 7,
 	GG_REGION_VERSION_LEAST = 1, /* the oldest version that readers understand */
 	GG_REGION_PAGE_BYTES = 4096, /* tables start at multiples of it */
-	GG_REGION_HEADER_SPACE = 2 * GG_REGION_PAGE_BYTES, /* where the first table starts */
 	GG_REGION_COMMAND_MAX = 1024,
 	GG_REGION_EXE_MAX = 1024,
 	GG_REGION_OPTIONS_MAX = 512,
@@ -67,7 +66,7 @@ enum gg_region_table_id {
 	GG_TABLE_RING,
 	GG_TABLE_FRAMES,           /* since version 2; its description follows the header's texts */
 	GG_TABLE_ALLOCATOR_BLOCKS, /* since version 3 */
-	GG_TABLE_FAULTS,           /* since version 7; its description ends the header */
+	GG_TABLE_FAULTS, /* since version 7; its description is behind the ring's head */
 };
 
 enum {
@@ -300,7 +299,8 @@ struct gg_region_header {
 	struct gg_region_recorder recorder;
 	uint64_t control_padding[1]; /* the ring's head and tail have their own cache lines */
 	uint64_t ring_head;          /* events that writers have claimed */
-	uint64_t head_padding[7];
+	struct gg_region_table fault_table; /* since version 7; before, it was padding */
+	uint64_t head_padding[3];
 	uint64_t ring_tail; /* events that the reader has returned */
 	uint64_t tail_padding[7];
 	char command[GG_REGION_COMMAND_MAX];
@@ -310,7 +310,6 @@ struct gg_region_header {
 	struct gg_region_allocator_state allocator; /* since version 3 */
 	struct gg_region_attach attach;             /* since version 4 */
 	struct gg_region_exact exact;               /* since version 6 */
-	struct gg_region_table fault_table;         /* since version 7 */
 };
 
 /* The offset in the header of a table's description. */
@@ -591,9 +590,9 @@ GG_LAYOUT(gg_region_attach, age_ns, 40);
 GG_LAYOUT(gg_region_control, detach_count, 24);
 GG_LAYOUT(gg_region_header, exact, 4048);
 static_assert(sizeof(struct gg_region_exact) == 48, "in the header");
-GG_LAYOUT(gg_region_header, fault_table, 4096);
-static_assert(sizeof(struct gg_region_header) == 4128, "bytes of the header");
-static_assert(sizeof(struct gg_region_header) <= GG_REGION_HEADER_SPACE, "two pages");
+GG_LAYOUT(gg_region_header, fault_table, 992);
+static_assert(sizeof(struct gg_region_header) == 4096, "bytes of the header");
+static_assert(sizeof(struct gg_region_header) <= GG_REGION_PAGE_BYTES, "one page");
 static_assert(sizeof(struct gg_region_sample) == 64, "bytes a live sample");
 GG_LAYOUT(gg_region_sample, sampling_interval, 24);
 GG_LAYOUT(gg_region_sample, slack_bytes, 48);

@@ -6,6 +6,7 @@
 
 #include "malloc/arena.h"
 #include "malloc/huge_blocks.h"
+#include "malloc/list_link.h"
 #include "malloc/malloc_check.h"
 #include "malloc_trace.h"
 #include "test.h"
@@ -341,7 +342,7 @@ TEST(a_handler_may_free_blocks_of_a_slab_whose_event_is_due)
 	while (slab->countdown > 1)
 		geiger_free(blocks[next++]);
 	CHECK_EQ_PTR(gg_malloc_slab_of(blocks[next]), slab);
-	blocks[next]->next = slab->local_free;
+	gg_malloc_link_set(blocks[next], slab->local_free);
 	slab->local_free = blocks[next++];
 	slab->countdown--;
 	CHECK_EQ_PTR(gg_malloc_slab_of(blocks[next]), slab);

@@ -65,7 +65,7 @@ TEST_WITH(scene, every_column_of_the_file_is_described_in_its_order)
 			compare_columns(scene->profile, gg_schema_tables[i]);
 			count++;
 		}
-	CHECK_EQ_U64(count, 26);
+	CHECK_EQ_U64(count, 27);
 }
 
 TEST(each_table_has_its_own_prepared_statement)

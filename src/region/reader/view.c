@@ -63,9 +63,8 @@ static uint32_t header_bytes_of(uint32_t version)
 {
 	switch (version) {
 	case GG_REGION_VERSION:
-		return (uint32_t)sizeof(struct gg_region_header);
 	case 6:
-		return (uint32_t)offsetof(struct gg_region_header, fault_table);
+		return (uint32_t)sizeof(struct gg_region_header);
 	case 5:
 		return (uint32_t)offsetof(struct gg_region_header, exact);
 	case 4:
@@ -103,7 +102,7 @@ static int read_header(const struct source *source, struct gg_region_header *hea
 		}
 		if (table->record_bytes != gg_region_record_bytes[i] ||
 		    table->capacity > RECORDS_MAX || table->offset > source->bytes ||
-		    table->offset < header->header_bytes || table->offset % sizeof(uint64_t) != 0 ||
+		    table->offset < sizeof(*header) || table->offset % sizeof(uint64_t) != 0 ||
 		    table->capacity * table->record_bytes > source->bytes - table->offset)
 			return damaged(source, "is damaged: a table is not inside the file");
 		if (table->used_count > table->capacity)
@@ -544,6 +543,7 @@ static int read_view(struct gg_region_view *ret_view, int fd, const char *place,
 		check_names(&view, view.types, view.type_count);
 		check_frames(&view);
 		check_modules(&view);
+		check_faults(&view);
 	}
 	check_site_totals(&view);
 	check_live(&view);

@@ -56,7 +56,7 @@ static uint64_t table_bytes(const struct gg_region_options *options, int table)
 
 uint64_t gg_region_options_file_bytes(const struct gg_region_options *options)
 {
-	uint64_t bytes = GG_REGION_HEADER_SPACE;
+	uint64_t bytes = GG_REGION_PAGE_BYTES;
 
 	for (int i = 0; i < GG_TABLE_COUNT; i++) {
 		uint32_t capacity = options->capacities[i];
@@ -75,7 +75,7 @@ static void write_header(struct gg_region *region, const struct gg_region_option
 {
 	struct gg_region_header *header = region->header;
 	struct gg_clock_moment start = gg_clock_moment();
-	uint64_t offset = GG_REGION_HEADER_SPACE;
+	uint64_t offset = GG_REGION_PAGE_BYTES;
 
 	*header = (struct gg_region_header){
 		.version = GG_REGION_VERSION,
@@ -143,7 +143,7 @@ int gg_region_init_shared(struct gg_region *region, const struct gg_region_file 
 	if (map->is_full)
 		return -ENOSPC;
 	region->map = *map;
-	status = gg_region_file_reserve(&region->map, 0, GG_REGION_HEADER_SPACE);
+	status = gg_region_file_reserve(&region->map, 0, GG_REGION_PAGE_BYTES);
 	if (status < 0)
 		return status;
 	region->header = (struct gg_region_header *)map->base;
