@@ -23,8 +23,8 @@
 #include "stats/sampling/rate_learning.h"
 #include "stats/sampling/scheme.h"
 
-/* One sample in so many; 100 MiB of allocations at the default interval. */
-enum { GUARD_STANDARD = 200 };
+/* One sample in so many; it costs a program that only allocates 0.1 % (docs/MALLOC.md). */
+enum { GUARD_STANDARD = 500 };
 
 #define AT(field) offsetof(struct gg_cli_sampling, field)
 
@@ -54,7 +54,7 @@ const struct gg_option gg_cli_sampling_options[] = {
 	{ "malloc", 0, GG_OPTION_FLAG, AT(own_allocator), NULL,
 	  "replace the allocator by libgeiger-malloc" },
 	{ "guard", 0, GG_OPTION_COUNT_IF, AT(guard), NULL,
-	  "with --malloc: guard a sample in 200; --guard=N: in N" },
+	  "with --malloc: guard one sample in 500; --guard=N: in N" },
 	{ "compat", 0, GG_OPTION_FLAG, AT(compat), NULL,
 	  "also serve options and calls of jemalloc, gperftools" },
 	GG_OPTIONS_END,

@@ -337,7 +337,7 @@ void gg_environment_read(struct gg_environment *o)
 	read_startup(o);
 	o->region.active = gg_environment_switch(o, "GEIGER_ACTIVE", true);
 	o->exact = gg_environment_switch(o, "GEIGER_EXACT", false);
-	gg_environment_number(o, "GEIGER_GUARD", "a number of samples, such as 200", 0, UINT32_MAX,
+	gg_environment_number(o, "GEIGER_GUARD", "a number of samples, such as 500", 0, UINT32_MAX,
 	                      &o->guard_share);
 	o->guard_ends = gg_environment_switch(o, "GEIGER_GUARD_ENDS", false);
 	o->free_stacks = gg_environment_switch(o, "GEIGER_FREE_STACKS", false);

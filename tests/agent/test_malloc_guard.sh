@@ -148,7 +148,7 @@ options_are_checked() {
 	local text
 	text=$(GEIGER_AGENT=$library "$geiger" record -q --guard true 2>&1)
 	[[ $? == 125 && $text == *"--malloc"* ]] || return 1
-	[[ $(GEIGER_AGENT=$library "$geiger" env --malloc --guard) == *"GEIGER_GUARD=200"* ]] || return 1
+	[[ $(GEIGER_AGENT=$library "$geiger" env --malloc --guard) == *"GEIGER_GUARD=500"* ]] || return 1
 	[[ $(GEIGER_AGENT=$library "$geiger" env --malloc --guard=7 true) == *"GEIGER_GUARD=7"* ]]
 }
 
