@@ -86,6 +86,8 @@ other_faults_are_the_programs() {
 		status=$?
 		echo "$mode: $plain, guarded $status"
 		[[ $status == "$plain" ]] || return 1
+		# The planted error did not end it, also if it ignores the signal.
+		[[ $mode != @(handler|ignored) || $(<"$scratch/text") == *"went on"* ]] || return 1
 	done
 }
 
