@@ -354,7 +354,7 @@ TEST(a_freed_slot_rests)
 	do {
 		other = any_block(64);
 		geiger_free(other);
-	} while (slot_of(other) + 1 != slot_of(p));
+	} while ((slot_of(other) + 1) % gg_malloc_guard_pool.slot_count != slot_of(p));
 	geiger_free(p);
 	for (uint32_t i = 0; i + 1 < gg_malloc_guard_pool.slot_count / 4; i++) {
 		other = allocate(64);
