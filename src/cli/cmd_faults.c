@@ -79,13 +79,12 @@ const struct gg_command gg_command_faults = {
 	.name = "faults",
 	.summary = "memory errors that guarded blocks have shown",
 	.usage = "PROFILE|PID [OPTION]...",
-	.details =
-		"Lists uses after free, accesses before and behind blocks, double and invalid\n"
-		"frees, each with the stacks of the access, the free and the allocation.  They\n"
-		"are found in programs that run with 'geiger record --malloc --guard'.\n"
-		"\n"
-		"  geiger record --malloc --guard ./server\n"
-		"  geiger faults server.geiger\n",
+	.details = "Lists uses after free, accesses before and behind blocks, double and invalid\n"
+		   "frees, each with the stacks of the access, the free and the allocation.  They\n"
+		   "are found in programs that run with 'geiger record --malloc --guard'.\n"
+		   "\n"
+		   "  geiger record --malloc --guard ./server\n"
+		   "  geiger faults server.geiger\n",
 	.options = options,
 	.options_size = sizeof(struct faults_options),
 	.option_defaults = &(const struct faults_options){ .common = { .confidence = 0.95 } },

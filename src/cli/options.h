@@ -29,10 +29,10 @@
 #include "base/error.h"
 
 enum gg_option_kind {
-	GG_OPTION_FLAG,   /* bool: true when given */
-	GG_OPTION_TEXT,   /* const char *: points into argv */
-	GG_OPTION_SIZE,   /* uint64_t: bytes, as gg_size_parse() reads them */
-	GG_OPTION_COUNT,  /* uint64_t: a whole number, decimal */
+	GG_OPTION_FLAG,  /* bool: true when given */
+	GG_OPTION_TEXT,  /* const char *: points into argv */
+	GG_OPTION_SIZE,  /* uint64_t: bytes, as gg_size_parse() reads them */
+	GG_OPTION_COUNT, /* uint64_t: a whole number, decimal */
 	/* The same, and the value may be left out: --name or --name=N.  Helps show it as a flag. */
 	GG_OPTION_COUNT_IF,
 	GG_OPTION_NUMBER, /* double: finite */

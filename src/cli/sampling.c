@@ -316,7 +316,8 @@ void gg_cli_sampling_set_launch(const struct gg_cli_sampling *sampling,
 	settings->mappings = sampling->mappings;
 	settings->no_allocator_calls = sampling->no_allocator_calls;
 	settings->exact = sampling->exact;
-	settings->guard = sampling->guard == GG_OPTION_COUNT_NONE ? GUARD_STANDARD : sampling->guard;
+	settings->guard = sampling->guard == GG_OPTION_COUNT_NONE ? GUARD_STANDARD
+	                                                          : sampling->guard;
 }
 
 void gg_cli_sampling_set_session(const struct gg_cli_sampling *sampling,

@@ -27,7 +27,7 @@ struct gg_cli_sampling {
 	uint32_t error_ppm;
 	uint64_t planned_interval; /* for the error, by the profile `like`; 0: none */
 	bool free_stacks, mappings, compat, no_allocator_calls;
-	uint64_t guard; /* one sample in so many is guarded; 0: none */
+	uint64_t guard;     /* one sample in so many is guarded; 0: none */
 	bool own_allocator; /* programs run over libgeiger-malloc */
 	bool exact;         /* counts every allocation; no other member is given then */
 };

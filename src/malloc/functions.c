@@ -113,7 +113,7 @@ static GG_COLD void *resize_guarded(void *p, size_t bytes)
 	}
 	if (!fits(gg_malloc_class_bytes(block.class), bytes))
 		return move(p, block.bytes, bytes);
-	moved = gg_malloc_slots_sample(block.home, block.class, bytes, 16, block.class_interval);
+	moved = gg_malloc_guard_or_slot(block.home, block.class, bytes, 16, block.class_interval);
 	memcpy(moved, p, block.bytes < bytes ? block.bytes : bytes);
 	gg_malloc_guard_free(p);
 	return moved;

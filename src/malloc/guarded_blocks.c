@@ -12,13 +12,13 @@ enum {
 	SLOT_BYTES = 32 << 10, /* the largest block of a class */
 	CHECKED_BYTES = 128,   /* on each side of a block */
 	FILL = 0xb7,           /* in those bytes; overflows often write 0 */
-	LIMIT_SHARE = 64,      /* of a limited address space */
+	SPACE_SHARE = 64,      /* of a limited address space */
 	SLOTS_LEAST = 8,
 	TAKEN_MOST = 2,   /* half of the slots are in use at most */
 	RESTED_SHARE = 4, /* a quarter of the slots is used before one is used again */
 };
 
-enum state {
+enum guard_state {
 	STATE_EMPTY, /* never used */
 	STATE_CHANGING,
 	STATE_LIVE,
@@ -26,7 +26,7 @@ enum state {
 	STATE_RETIRED, /* freed, and there was a report: the slot is never used again */
 };
 
-struct slot {
+struct guarded_slot {
 	uint32_t state;
 	uint32_t is_reported;
 	uint32_t class;
@@ -39,7 +39,7 @@ struct slot {
 
 struct gg_malloc_guard_pool gg_malloc_guard_pool;
 
-static struct slot slots[GG_MALLOC_GUARD_SLOTS_MAX];
+static struct guarded_slot slots[GG_MALLOC_GUARD_SLOTS_MAX];
 static uint64_t guard_share, guard_seed; /* one sample in guard_share */
 static uint64_t sample_number, cursor;
 static uint32_t guard_is_off; /* 1: nothing is guarded any more */
@@ -64,7 +64,7 @@ static size_t slots_wanted(void)
 	int saved_errno = errno;
 
 	if (syscall(SYS_prlimit64, 0, RLIMIT_AS, NULL, &limit) == 0 && limit.rlim_cur < SIZE_MAX) {
-		room = limit.rlim_cur / LIMIT_SHARE / stride_bytes();
+		room = limit.rlim_cur / SPACE_SHARE / stride_bytes();
 		count = room < count ? room : count;
 	}
 	errno = saved_errno;
@@ -104,7 +104,7 @@ static uint64_t mix(uint64_t number)
 }
 
 /* Takes the next slot that has rested.  NULL: too many are in use. */
-static struct slot *take_slot(uint32_t *ret_number)
+static struct guarded_slot *take_slot(uint32_t *ret_number)
 {
 	uint32_t count = gg_malloc_guard_pool.slot_count;
 	uint64_t now = gg_load_relaxed(&guarded_count);
@@ -113,7 +113,7 @@ static struct slot *take_slot(uint32_t *ret_number)
 		return NULL;
 	for (uint32_t i = 0; i < count; i++) {
 		uint32_t number = (uint32_t)(gg_add_relaxed(&cursor, 1) % count);
-		struct slot *slot = &slots[number];
+		struct guarded_slot *slot = &slots[number];
 		uint32_t state = gg_load_relaxed(&slot->state);
 
 		if (state != STATE_EMPTY && state != STATE_FREED)
@@ -134,7 +134,7 @@ static struct slot *take_slot(uint32_t *ret_number)
  * Chooses the block's place.  A right-aligned block ends as near to the slot's end as its alignment
  * allows.  False: the slot is too small for it.
  */
-static bool place(struct slot *slot, uint32_t number, size_t bytes, size_t alignment_bytes,
+static bool place(struct guarded_slot *slot, uint32_t number, size_t bytes, size_t alignment_bytes,
                   bool is_right)
 {
 	uintptr_t begin = slot_begin(number), end = begin + SLOT_BYTES, start;
@@ -153,7 +153,8 @@ static bool place(struct slot *slot, uint32_t number, size_t bytes, size_t align
 	return true;
 }
 
-static void checked_ranges(const struct slot *slot, uintptr_t *ret_first, uintptr_t *ret_end)
+static void checked_ranges(const struct guarded_slot *slot, uintptr_t *ret_first,
+                           uintptr_t *ret_end)
 {
 	uintptr_t end = slot->start + slot->bytes;
 
@@ -162,13 +163,13 @@ static void checked_ranges(const struct slot *slot, uintptr_t *ret_first, uintpt
 	*ret_end = slot->open_end - end > CHECKED_BYTES ? end + CHECKED_BYTES : slot->open_end;
 }
 
-static void fill(const struct slot *slot)
+static void fill(const struct guarded_slot *slot)
 {
 	uintptr_t first, end;
 
 	checked_ranges(slot, &first, &end);
-	memset((void *)first, FILL, slot->start - first);           /* NOLINT */
-	memset((void *)(slot->start + slot->bytes), FILL,           /* NOLINT */
+	memset((void *)first, FILL, slot->start - first); /* NOLINT */
+	memset((void *)(slot->start + slot->bytes), FILL, /* NOLINT */
 	       end - slot->start - slot->bytes);
 }
 
@@ -186,7 +187,7 @@ void *gg_malloc_guard_sample(void *home, unsigned class, size_t bytes, size_t al
 {
 	uint64_t chance = mix(guard_seed + (gg_add_relaxed(&sample_number, 1) + 1) *
 	                                           UINT64_C(0x9e3779b97f4a7c15));
-	struct slot *slot;
+	struct guarded_slot *slot;
 	uint32_t number, before;
 
 	if (chance % guard_share != 0 || gg_load_relaxed(&guard_is_off) != 0)
@@ -212,7 +213,8 @@ void *gg_malloc_guard_sample(void *home, unsigned class, size_t bytes, size_t al
 	gg_add_relaxed(&live_count, 1);
 	/* Release: pairs with the acquire of whoever finds the block. */
 	gg_store_release(&slot->state, STATE_LIVE);
-	gg_malloc_slots_inform_sampled((void *)slot->start, class, bytes, &slot->sample); /* NOLINT */
+	gg_malloc_slots_inform_sampled((void *)slot->start, class, bytes,
+	                               &slot->sample); /* NOLINT */
 	if (gg_malloc_client != NULL && gg_malloc_client->guarded != NULL)
 		gg_malloc_client->guarded(number, false);
 	return (void *)slot->start; /* NOLINT */
@@ -220,14 +222,15 @@ void *gg_malloc_guard_sample(void *home, unsigned class, size_t bytes, size_t al
 
 static bool is_used(size_t number)
 {
-	return number < gg_malloc_guard_pool.slot_count && gg_load_relaxed(&slots[number].start) != 0;
+	return number < gg_malloc_guard_pool.slot_count &&
+	       gg_load_relaxed(&slots[number].start) != 0;
 }
 
 /*
  * The slot nearest to an address in the pool: the left half of a page between two slots is nearer to
  * the slot before it.  If only the other one of the two was ever used, that one.
  */
-static struct slot *slot_near(uintptr_t address, uint32_t *ret_number)
+static struct guarded_slot *slot_near(uintptr_t address, uint32_t *ret_number)
 {
 	size_t offset = address - gg_malloc_guard_pool.base, stride = stride_bytes();
 	size_t half = gg_malloc_page_bytes / 2;
@@ -244,7 +247,7 @@ static struct slot *slot_near(uintptr_t address, uint32_t *ret_number)
 	return &slots[number];
 }
 
-static bool claim_report(struct slot *slot)
+static bool claim_report(struct guarded_slot *slot)
 {
 	uint32_t reported = 0;
 
@@ -254,7 +257,8 @@ static bool claim_report(struct slot *slot)
 	return true;
 }
 
-static void fill_fault(const struct slot *slot, uint32_t number, struct gg_malloc_fault *fault)
+static void fill_fault(const struct guarded_slot *slot, uint32_t number,
+                       struct gg_malloc_fault *fault)
 {
 	fault->number = number;
 	fault->block = gg_load_relaxed(&slot->start);
@@ -267,7 +271,7 @@ static void report(const struct gg_malloc_fault *fault)
 		gg_malloc_client->fault(fault);
 }
 
-static void report_free(struct slot *slot, uint32_t number, const void *p, uint32_t state)
+static void report_free(struct guarded_slot *slot, uint32_t number, const void *p, uint32_t state)
 {
 	struct gg_malloc_fault fault = { .address = (uintptr_t)p };
 
@@ -276,14 +280,13 @@ static void report_free(struct slot *slot, uint32_t number, const void *p, uint3
 	fill_fault(slot, number, &fault);
 	/* Another thread frees it just now. */
 	fault.is_freed = state == STATE_FREED || state == STATE_RETIRED || state == STATE_CHANGING;
-	fault.kind = fault.is_freed && fault.block == fault.address
-	                     ? GG_MALLOC_FAULT_DOUBLE_FREE
-	                     : GG_MALLOC_FAULT_INVALID_FREE;
+	fault.kind = fault.is_freed && fault.block == fault.address ? GG_MALLOC_FAULT_DOUBLE_FREE
+	                                                            : GG_MALLOC_FAULT_INVALID_FREE;
 	report(&fault);
 }
 
 /* Reports writes around the block that hit its own pages, and therefore did not fault. */
-static void check_around(struct slot *slot, uint32_t number)
+static void check_around(struct guarded_slot *slot, uint32_t number)
 {
 	struct gg_malloc_fault fault = { .kind = GG_MALLOC_FAULT_OVERFLOW, .at_free = true };
 	uintptr_t first, end;
@@ -301,7 +304,7 @@ static void check_around(struct slot *slot, uint32_t number)
 }
 
 /* Gives the pages back and closes them, by one call that leaves no moment between the two. */
-static void close_pages(const struct slot *slot)
+static void close_pages(const struct guarded_slot *slot)
 {
 	size_t bytes = slot->open_end - slot->open_begin;
 	int saved_errno = errno;
@@ -315,7 +318,7 @@ static void close_pages(const struct slot *slot)
 void *gg_malloc_guard_free(void *p)
 {
 	uint32_t number, state;
-	struct slot *slot = slot_near((uintptr_t)p, &number);
+	struct guarded_slot *slot = slot_near((uintptr_t)p, &number);
 	void *home;
 
 	/* Acquire: pairs with the release of the thread that allocated it. */
@@ -334,15 +337,15 @@ void *gg_malloc_guard_free(void *p)
 	gg_store_relaxed(&slot->freed_number, gg_load_relaxed(&guarded_count));
 	gg_add_relaxed(&live_count, UINT64_MAX);
 	/* Release: pairs with take_slot(). */
-	gg_store_release(&slot->state, gg_load_relaxed(&slot->is_reported) != 0 ? STATE_RETIRED
-	                                                                         : STATE_FREED);
+	gg_store_release(&slot->state,
+	                 gg_load_relaxed(&slot->is_reported) != 0 ? STATE_RETIRED : STATE_FREED);
 	return home;
 }
 
 bool gg_malloc_guard_find(const void *p, struct gg_malloc_guarded *ret_block)
 {
 	uint32_t number;
-	const struct slot *slot = slot_near((uintptr_t)p, &number);
+	const struct guarded_slot *slot = slot_near((uintptr_t)p, &number);
 
 	if (gg_load_acquire(&slot->state) != STATE_LIVE || slot->start != (uintptr_t)p)
 		return false;
@@ -358,7 +361,7 @@ enum gg_malloc_guard_answer gg_malloc_guard_explain(uintptr_t address,
 {
 	struct gg_malloc_fault fault = { .address = address };
 	uint32_t number, state;
-	struct slot *slot = slot_near(address, &number);
+	struct guarded_slot *slot = slot_near(address, &number);
 
 	state = gg_load_acquire(&slot->state);
 	fill_fault(slot, number, &fault);

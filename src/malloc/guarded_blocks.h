@@ -85,6 +85,17 @@ static inline bool gg_malloc_guard_has(uintptr_t address)
 GG_COLD void *gg_malloc_guard_sample(void *home, unsigned class, size_t bytes,
                                      size_t alignment_bytes, double class_interval);
 
+/* Moves a block to a guarded slot, or to an ordinary one. */
+static inline void *gg_malloc_guard_or_slot(void *home, unsigned class, size_t bytes,
+                                            size_t alignment_bytes, double class_interval)
+{
+	void *p = NULL;
+
+	if (gg_unlikely(gg_malloc_guard_is_on()))
+		p = gg_malloc_guard_sample(home, class, bytes, alignment_bytes, class_interval);
+	return p != NULL ? p : gg_malloc_slots_sample(home, class, bytes, class_interval);
+}
+
 /*
  * For an address in the pool.  Frees the block, and returns its home, which the caller frees.
  * NULL: it is no live block, which was reported.

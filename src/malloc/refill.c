@@ -8,6 +8,7 @@
 #include "base/assert.h"
 #include "malloc/arena.h"
 #include "malloc/bad_free.h"
+#include "malloc/guarded_blocks.h"
 #include "malloc/list_link.h"
 #include "malloc/remote_frees.h"
 #include "malloc/sampled_slots.h"
@@ -479,9 +480,9 @@ static GG_APART void *sample_home(struct gg_malloc_heap *heap, unsigned class, s
 	/* If sampling was switched off meanwhile, the sample is dropped. */
 	if (heap->plan == NULL)
 		return home;
-	return gg_malloc_slots_sample(home, class, bytes,
-	                              heap->alignment_bytes != 0 ? heap->alignment_bytes : 16,
-	                              due_interval);
+	return gg_malloc_guard_or_slot(home, class, bytes,
+	                               heap->alignment_bytes != 0 ? heap->alignment_bytes : 16,
+	                               due_interval);
 }
 
 /*

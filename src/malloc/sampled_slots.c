@@ -5,7 +5,6 @@
 #include "base/assert.h"
 #include "malloc/arena.h"
 #include "malloc/class_sampling.h"
-#include "malloc/guarded_blocks.h"
 #include "malloc/kernel_memory.h"
 
 enum { SLOT_ALIGNMENT = 64, SLOTS_MAX = GG_MALLOC_SLICE_BYTES / SLOT_ALIGNMENT };
@@ -174,18 +173,12 @@ static GG_COLD void drop(void)
 		client->dropped();
 }
 
-void *gg_malloc_slots_sample(void *home, unsigned class, size_t bytes, size_t alignment_bytes,
-                             double class_interval)
+void *gg_malloc_slots_sample(void *home, unsigned class, size_t bytes, double class_interval)
 {
 	struct slots *slots;
 	uint32_t number;
 	void *p;
 
-	if (gg_unlikely(gg_malloc_guard_is_on())) {
-		p = gg_malloc_guard_sample(home, class, bytes, alignment_bytes, class_interval);
-		if (p != NULL)
-			return p;
-	}
 	if (!claim(class)) {
 		drop();
 		return home;

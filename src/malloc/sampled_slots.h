@@ -29,12 +29,9 @@ struct gg_malloc_slot {
 	struct gg_malloc_note note;
 };
 
-/*
- * Moves a block to a slot, a guarded one for some (guarded_blocks.h), and informs the client.
- * Returns the slot, or the home.  alignment_bytes: of the request, a power of two.
- */
+/* Moves a block to a slot and informs the client.  Returns the slot, or the home. */
 GG_APART void *gg_malloc_slots_sample(void *home, unsigned class, size_t bytes,
-                                      size_t alignment_bytes, double class_interval);
+                                      double class_interval);
 
 /* Informs the client, gives the slot back, and returns its home, which the caller frees. */
 void *gg_malloc_slots_release(struct gg_malloc_slab *slab, void *p);

@@ -67,7 +67,7 @@ struct gg_malloc_heap {
 	/* The class of each size up to GG_MALLOC_FAST_BYTES, in steps of 16 bytes. */
 	uint8_t class_of_words[GG_MALLOC_FAST_BYTES / 16 + 1];
 	struct gg_malloc_supply supplies[GG_MALLOC_CLASS_COUNT];
-	size_t alignment_bytes; /* of the request under way, for guarded blocks; 0: 16 */
+	size_t alignment_bytes;            /* of the request under way, for guarded blocks; 0: 16 */
 	const struct gg_malloc_plan *plan; /* that the draws are from; NULL: nothing is sampled */
 	struct gg_rng rng;
 	struct gg_sampler sampler;   /* of runs */

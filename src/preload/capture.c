@@ -104,8 +104,8 @@ uint32_t gg_capture_frames(struct gg_thread_block *block, uint64_t now_ns, uint6
 	gg_mapped_modules_refresh();
 	gg_unwind_capture(&block->unwind, block->pcs, GG_COUNT(block->pcs), 0, &stack);
 	frames = block->pcs + (stack.frames - block->pcs);
-	while (first < stack.count && (from_pc != 0 ? frames[first] != from_pc
-	                                            : gg_capture_is_our_code(frames[first])))
+	while (first < stack.count &&
+	       (from_pc != 0 ? frames[first] != from_pc : gg_capture_is_our_code(frames[first])))
 		first++;
 	count = stack.count - first;
 	if (from_pc != 0 && count == 0) { /* the walk did not get there */

@@ -18,9 +18,10 @@
 
 static inline bool is_chained(int signal)
 {
-	return gg_unlikely(signal == SIGBUS ||
-	                   (signal == SIGSEGV && gg_load_acquire(&gg_signal_chain_of_segv) != NULL) ||
-	                   (signal == gg_dump_trigger_signal() && signal != 0));
+	return gg_unlikely(
+		signal == SIGBUS ||
+		(signal == SIGSEGV && gg_load_acquire(&gg_signal_chain_of_segv) != NULL) ||
+		(signal == gg_dump_trigger_signal() && signal != 0));
 }
 
 static struct gg_signal_chain *chain_of(int signal)

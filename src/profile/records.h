@@ -83,7 +83,8 @@ struct gg_profile_fault {
 	uint64_t address;   /* that was accessed or freed; at_free: of the first byte changed */
 	uint64_t block;     /* 0: unknown */
 	uint64_t size_bytes;
-	struct gg_profile_fault_place accessed, allocated, freed; /* at_free: accessed is the free */
+	struct gg_profile_fault_place accessed, allocated,
+		freed; /* at_free: accessed is the free */
 };
 
 struct gg_profile_thread {

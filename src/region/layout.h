@@ -66,7 +66,7 @@ enum gg_region_table_id {
 	GG_TABLE_RING,
 	GG_TABLE_FRAMES,           /* since version 2; its description follows the header's texts */
 	GG_TABLE_ALLOCATOR_BLOCKS, /* since version 3 */
-	GG_TABLE_FAULTS, /* since version 7; its description is behind the ring's head */
+	GG_TABLE_FAULTS,           /* since version 7; its description is behind the ring's head */
 };
 
 enum {
@@ -500,9 +500,10 @@ enum gg_region_fault_kind {
 };
 
 enum {
-	GG_REGION_FAULT_WRITE = 1,   /* the access was a write; neither of these: nobody knows */
-	GG_REGION_FAULT_READ = 2,    /* it was a read */
-	GG_REGION_FAULT_AT_FREE = 4, /* found when the block was freed, some time after the access */
+	GG_REGION_FAULT_WRITE = 1, /* the access was a write; neither of these: nobody knows */
+	GG_REGION_FAULT_READ = 2,  /* it was a read */
+	GG_REGION_FAULT_AT_FREE =
+		4, /* found when the block was freed, some time after the access */
 };
 
 /* Where a thread was: at a fault, an allocation, or a free. */
@@ -514,9 +515,9 @@ struct gg_region_fault_place {
 
 /* A memory error of the program. */
 struct gg_region_fault {
-	uint64_t ready; /* 1: the other members are valid */
-	uint32_t kind;  /* enum gg_region_fault_kind */
-	uint32_t flags; /* GG_REGION_FAULT_* */
+	uint64_t ready;   /* 1: the other members are valid */
+	uint32_t kind;    /* enum gg_region_fault_kind */
+	uint32_t flags;   /* GG_REGION_FAULT_* */
 	uint64_t address; /* that was accessed or freed; at a free: of the first byte changed */
 	uint64_t block, block_bytes; /* as requested */
 	struct gg_region_fault_place access, allocation, free;

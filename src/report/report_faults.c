@@ -7,7 +7,7 @@
 
 #include "report/screen_text.h"
 
-enum { PATH_MAX_FRAMES = 256, INDENT = 4, LEAST_NAME = 20 };
+enum { FAULT_FRAMES_MAX = 256, FRAME_INDENT = 4, LEAST_NAME = 20 };
 
 static bool is_chosen(const struct gg_model *model, const struct gg_profile_fault *fault,
                       uint32_t pid)
@@ -42,8 +42,9 @@ static void append_location(const struct gg_report *report, const struct gg_code
 	} else if (function->is_named && function->module != 0) {
 		gg_buf_printf(&text, " (%s)", model->modules[function->module].name);
 	}
-	gg_buf_printf(out, "%*s", INDENT, "");
-	gg_screen_text_append(out, gg_buf_text(&text), gg_report_room(report, INDENT, LEAST_NAME),
+	gg_buf_printf(out, "%*s", FRAME_INDENT, "");
+	gg_screen_text_append(out, gg_buf_text(&text),
+	                      gg_report_room(report, FRAME_INDENT, LEAST_NAME),
 	                      report->figures.ascii);
 	gg_buf_append_text(out, "\n");
 	out->failed |= text.failed;
@@ -51,15 +52,15 @@ static void append_location(const struct gg_report *report, const struct gg_code
 
 static void append_stack(const struct gg_report *report, uint32_t stack, struct gg_buf *out)
 {
-	struct gg_code_location path[PATH_MAX_FRAMES];
+	struct gg_code_location path[FAULT_FRAMES_MAX];
 	size_t count = gg_model_path(report->model, stack, path, GG_COUNT(path));
 
 	if (count == 0)
-		gg_buf_printf(out, "%*s[no stack]\n", INDENT, "");
+		gg_buf_printf(out, "%*s[no stack]\n", FRAME_INDENT, "");
 	for (size_t i = 0; i < count && i < GG_COUNT(path); i++)
 		append_location(report, &path[i], out);
 	if (count > GG_COUNT(path))
-		gg_buf_printf(out, "%*sand %zu more\n", INDENT, "", count - GG_COUNT(path));
+		gg_buf_printf(out, "%*sand %zu more\n", FRAME_INDENT, "", count - GG_COUNT(path));
 }
 
 /* Appends "48 bytes into a block of 96 bytes at 0x7f0000001fa0". */
@@ -116,7 +117,7 @@ static void append_fault(const struct gg_report *report, const struct gg_profile
 		gg_buf_printf(out, " in process %" PRIu32, process->pid);
 	gg_buf_append_text(out, "\n");
 	gg_buf_printf(&text, "%s of 0x%" PRIx64,
-	              is_free(fault)           ? "free"
+	              is_free(fault)          ? "free"
 	              : fault->access != NULL ? fault->access
 	                                      : "access",
 	              fault->address);

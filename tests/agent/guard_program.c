@@ -40,7 +40,7 @@ __attribute__((noinline)) static void free_victim(char *p)
 __attribute__((noinline)) static void read_at(const char *p)
 {
 	sink = *hide((char *)p); /* NOLINT */
-	__asm__ volatile(""); /* no tail call */
+	__asm__ volatile("");    /* no tail call */
 }
 
 __attribute__((noinline)) static void write_at(char *p)

@@ -2,6 +2,7 @@
 /* Encoded links: a write to a free block ends the process with a message, wherever it is found. */
 #include <signal.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -20,33 +21,28 @@ static char *hide(void *p)
 	return hidden;
 }
 
-/* The message of a child that does it; "" if it lives on.  Static. */
+/* What a child prints before SIGABRT ends it; "" if it lives on.  Static. */
 static const char *message_of(void (*damage)(size_t bytes), size_t bytes)
 {
-	static char text[4096];
-	int ends[2], status = 0;
+	static const struct rlimit no_core;
+	static char text[1024];
+	int fd = memfd_create("message", 0), status = 0;
+	pid_t child = fork();
 	ssize_t length;
-	pid_t child;
 
-	REQUIRE(pipe(ends) == 0);
-	child = fork();
 	if (child == 0) {
-		const struct rlimit no_core = { 0 };
-
 		setrlimit(RLIMIT_CORE, &no_core);
-		dup2(ends[1], 2);
+		dup2(fd, STDERR_FILENO);
 		damage(bytes);
 		_exit(0);
 	}
-	close(ends[1]);
-	length = read(ends[0], text, sizeof(text) - 1);
-	text[length > 0 ? length : 0] = '\0';
-	close(ends[0]);
 	REQUIRE(waitpid(child, &status, 0) == child);
-	if (WIFEXITED(status))
-		return "";
-	CHECK_EQ_I64(WTERMSIG(status), SIGABRT);
-	return text;
+	length = pread(fd, text, sizeof(text) - 1, 0);
+	text[length > 0 ? length : 0] = '\0';
+	close(fd);
+	if (!WIFEXITED(status))
+		CHECK_EQ_I64(WTERMSIG(status), SIGABRT);
+	return WIFEXITED(status) ? "" : text;
 }
 
 /* Many allocations, so that the damaged block is handed out. */

@@ -777,10 +777,11 @@ TEST(a_profile_of_an_earlier_version_keeps_its_views_and_schemes)
 	struct gg_profile *profile;
 
 	if (make_profile(f.place.path) &&
-	    execute(f.place.path, "pragma user_version = 5; drop view v_attach; drop view v_fault;"
-	                          " drop table attach; drop table fault; delete from scheme where id = 16;"
-	                          " drop view v_timeline;"
-	                          " create view v_timeline as select 55 as old") &&
+	    execute(f.place.path,
+	            "pragma user_version = 5; drop view v_attach; drop view v_fault;"
+	            " drop table attach; drop table fault; delete from scheme where id = 16;"
+	            " drop view v_timeline;"
+	            " create view v_timeline as select 55 as old") &&
 	    OK(gg_profile_open(&profile, f.place.path, &error))) {
 		int64_t count = read_number(f.place.path, views);
 

@@ -3,25 +3,23 @@
 #include "region.h"
 #include "test.h"
 
+enum { CAPACITY = 4 };
+
+static struct gg_region_thread writer;
 static struct gg_region region;
-static struct gg_region_thread thread;
 
 static bool begin(void)
 {
-	struct gg_region_options options;
+	struct gg_region_options small;
+	bool is_made;
 
-	region_small_options(&options);
-	options.capacities[GG_TABLE_FAULTS] = 4;
-	if (!CHECK(region_make(&region, &options)))
-		return false;
-	gg_region_thread_begin(&region, &thread, 11, "test", 1);
-	return true;
-}
-
-static void end(void)
-{
-	gg_region_done(&region, true);
-	memset(&thread, 0, sizeof(thread));
+	region_small_options(&small);
+	small.capacities[GG_TABLE_FAULTS] = CAPACITY;
+	memset(&writer, 0, sizeof(writer));
+	is_made = CHECK(region_make(&region, &small));
+	if (is_made)
+		gg_region_thread_begin(&region, &writer, 3, "writer", 1);
+	return is_made;
 }
 
 static struct gg_region_fault fault_at(uint64_t address, uint32_t stack)
@@ -46,7 +44,7 @@ TEST(faults_are_read_as_they_were_written)
 
 	if (!begin())
 		return;
-	stack = gg_region_intern(&region, &thread, pcs, 2);
+	stack = gg_region_intern(&region, &writer, pcs, 2);
 	for (uint64_t i = 1; i <= 3; i++) {
 		fault = fault_at(i * 0x1000, stack);
 		CHECK(gg_region_add_fault(&region, &fault));
@@ -60,7 +58,7 @@ TEST(faults_are_read_as_they_were_written)
 		CHECK_EQ_U64(view.damaged_count, 0);
 		gg_region_view_done(&view);
 	}
-	end();
+	gg_region_done(&region, true);
 }
 
 TEST(faults_without_a_place_are_counted)
@@ -71,13 +69,13 @@ TEST(faults_without_a_place_are_counted)
 	if (!begin())
 		return;
 	for (int i = 0; i < 6; i++)
-		CHECK_EQ_I64(gg_region_add_fault(&region, &fault), i < 4);
+		CHECK_EQ_I64(gg_region_add_fault(&region, &fault), i < CAPACITY);
 	if (CHECK(region_view(&region, &view))) {
-		CHECK_EQ_U64(view.fault_count, 4);
+		CHECK_EQ_U64(view.fault_count, CAPACITY);
 		CHECK_EQ_U64(view.header.counters[GG_COUNT_FAULTS], 6);
 		gg_region_view_done(&view);
 	}
-	end();
+	gg_region_done(&region, true);
 }
 
 TEST(damaged_faults_are_left_out_and_their_stacks_checked)
@@ -99,7 +97,7 @@ TEST(damaged_faults_are_left_out_and_their_stacks_checked)
 		CHECK_EQ_U64(view.damaged_count, 1);
 		gg_region_view_done(&view);
 	}
-	end();
+	gg_region_done(&region, true);
 }
 
 TEST(a_file_of_version_6_is_read_as_one_without_faults)
@@ -117,5 +115,5 @@ TEST(a_file_of_version_6_is_read_as_one_without_faults)
 		CHECK_EQ_U64(view.header.fault_table.capacity, 0);
 		gg_region_view_done(&view);
 	}
-	end();
+	gg_region_done(&region, true);
 }

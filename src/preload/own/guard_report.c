@@ -24,9 +24,9 @@
 
 enum {
 	FRAMES_MAX = 32, /* of a stack in the text; the region has whole stacks */
-	TEXT_BYTES = 1024,
-	PATH_BYTES = 512,
-	LOCK_TRIES = 10000,
+	REPORT_BYTES = 1024,
+	MODULE_BYTES = 512,
+	TURN_TRIES = 10000,
 };
 
 _Static_assert((int)GG_MALLOC_FAULT_USE_AFTER_FREE == (int)GG_REGION_FAULT_USE_AFTER_FREE &&
@@ -89,12 +89,12 @@ void gg_guard_report_guarded(uint32_t number, bool is_free)
 static struct text {
 	uint32_t is_used;
 	size_t length;
-	char bytes[TEXT_BYTES];
+	char bytes[REPORT_BYTES];
 } text;
 
 static bool begin_text(void)
 {
-	for (int i = 0; i < LOCK_TRIES; i++) {
+	for (int i = 0; i < TURN_TRIES; i++) {
 		uint32_t unused = 0;
 
 		if (gg_cas_acq_rel(&text.is_used, &unused, 1))
@@ -145,7 +145,7 @@ static void put_address(uint64_t address)
 
 static void put_frames(const struct trace *trace)
 {
-	static char path[PATH_BYTES]; /* of the thread that has the text */
+	static char path[MODULE_BYTES]; /* of the thread that has the text */
 	uint64_t bias;
 
 	for (uint32_t i = 0; i < trace->count; i++) {
@@ -190,7 +190,7 @@ static void put_block(const struct gg_malloc_fault *fault)
 	if (fault->kind != GG_MALLOC_FAULT_DOUBLE_FREE) {
 		put_number(distance);
 		put(distance == 1 ? " byte" : " bytes");
-		put(is_left                     ? " to the left of "
+		put(is_left                    ? " to the left of "
 		    : distance >= fault->bytes ? " to the right of "
 		                               : " into ");
 	}
@@ -285,7 +285,7 @@ enum { PAGE_FAULT_WRITE = 2 }; /* of the error code that the processor pushes */
 static uint32_t access_of(const mcontext_t *machine)
 {
 	return ((uint64_t)machine->gregs[REG_ERR] & PAGE_FAULT_WRITE) != 0 ? GG_REGION_FAULT_WRITE
-	                                                                  : GG_REGION_FAULT_READ;
+	                                                                   : GG_REGION_FAULT_READ;
 }
 #else
 #define PC(machine) ((uint64_t)(machine)->pc)

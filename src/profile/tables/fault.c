@@ -4,7 +4,7 @@
  */
 #include "profile/tables/record_table.h"
 
-#define AT(member) .offset = offsetof(struct gg_profile_fault, member)
+#define AT(member)    .offset = offsetof(struct gg_profile_fault, member)
 #define STACK(member) GG_COLUMN_ID, AT(member.stack), .target = GG_DENSE_STACK
 
 static const struct gg_column fault_columns[] = {
@@ -28,12 +28,13 @@ static const struct gg_column fault_columns[] = {
 
 const struct gg_record_table gg_record_table_fault = {
 	.name = "fault",
-	.create = "fault(\n"
-		  "  id integer primary key, process integer references process(id), kind text,\n"
-		  "  access text, at_free integer, address integer, block integer, size integer,\n"
-		  "  time_ns integer, tid integer, stack integer references stack(id),\n"
-		  "  t_alloc integer, alloc_tid integer, alloc_stack integer references stack(id),\n"
-		  "  t_free integer, free_tid integer, free_stack integer references stack(id))",
+	.create =
+		"fault(\n"
+		"  id integer primary key, process integer references process(id), kind text,\n"
+		"  access text, at_free integer, address integer, block integer, size integer,\n"
+		"  time_ns integer, tid integer, stack integer references stack(id),\n"
+		"  t_alloc integer, alloc_tid integer, alloc_stack integer references stack(id),\n"
+		"  t_free integer, free_tid integer, free_stack integer references stack(id))",
 	.from_version = GG_PROFILE_VERSION_FAULT,
 	.insert = "insert",
 	.sql = GG_SQL_FAULT,

@@ -56,8 +56,8 @@ int gg_fault_records_write(struct gg_target *target, const struct gg_region_view
 
 		if (fault.accessed.time_ns == GG_TIME_NONE)
 			fault.accessed.time_ns = writer->now_ns;
-		gg_profile_writer_keep(writer, gg_profile_add_fault(writer->profile, &fault,
-		                                                    writer->error));
+		gg_profile_writer_keep(
+			writer, gg_profile_add_fault(writer->profile, &fault, writer->error));
 	}
 	return writer->status;
 }

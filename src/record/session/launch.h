@@ -38,7 +38,7 @@ struct gg_launch_settings {
 	uint64_t seed;
 	pid_t recorder;       /* the session ends with it; 0: the session needs no recorder */
 	uint32_t ring_events; /* the user's own setting has precedence */
-	uint64_t guard; /* one sample in so many is guarded; 0: none */
+	uint64_t guard;       /* one sample in so many is guarded; 0: none */
 	bool free_stacks, mappings;
 	bool exact;              /* the agent counts every allocation */
 	bool no_allocator_calls; /* the agent never asks the allocator about its heap */

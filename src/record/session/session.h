@@ -55,7 +55,7 @@ struct gg_session_options {
 	const char *scheme;      /* NULL: the agent's default */
 	const char *focus;       /* of the optimal scheme; NULL: the agent's default */
 	uint64_t seed;           /* 0: random */
-	uint64_t guard; /* one sample in so many is guarded; 0: none */
+	uint64_t guard;          /* one sample in so many is guarded; 0: none */
 	bool free_stacks, mappings;
 	bool no_allocator_calls; /* the agent never asks the allocator about its heap */
 	bool exact;              /* agents count every allocation */

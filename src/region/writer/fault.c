@@ -14,7 +14,8 @@ bool gg_region_add_fault(struct gg_region *region, const struct gg_region_fault 
 	if (index == GG_INDEX_NONE)
 		return false;
 	place = gg_region_at(region, GG_TABLE_FAULTS, index);
-	memcpy((uint8_t *)place + sizeof(place->ready), (const uint8_t *)fault + sizeof(fault->ready),
+	memcpy((uint8_t *)place + sizeof(place->ready),
+	       (const uint8_t *)fault + sizeof(fault->ready),
 	       sizeof(*fault) - sizeof(fault->ready));
 	/* Release: a reader that sees 1 sees the rest. */
 	gg_store_release(&place->ready, 1);
