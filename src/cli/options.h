@@ -33,7 +33,7 @@ enum gg_option_kind {
 	GG_OPTION_TEXT,  /* const char *: points into argv */
 	GG_OPTION_SIZE,  /* uint64_t: bytes, as gg_size_parse() reads them */
 	GG_OPTION_COUNT, /* uint64_t: a whole number, decimal */
-	/* The same, and the value may be left out: --name or --name=N.  Helps show it as a flag. */
+	/* A count whose value may be left out: --name or --name=N.  The help shows a flag. */
 	GG_OPTION_COUNT_IF,
 	GG_OPTION_NUMBER, /* double: finite */
 	GG_OPTION_TIME,   /* double: seconds, > 0; "90", "1.5s", "10m", "2h", "1d" */

@@ -211,7 +211,7 @@ void *gg_malloc_guard_sample(void *home, unsigned class, size_t bytes, size_t al
 	slot->sample.class_interval = class_interval;
 	gg_add_relaxed(&guarded_count, 1);
 	gg_add_relaxed(&live_count, 1);
-	/* Release: pairs with the acquire of whoever finds the block. */
+	/* Release: pairs with the acquires of all functions that find the block. */
 	gg_store_release(&slot->state, STATE_LIVE);
 	gg_malloc_slots_inform_sampled((void *)slot->start, class, bytes,
 	                               &slot->sample); /* NOLINT */
@@ -227,8 +227,8 @@ static bool is_used(size_t number)
 }
 
 /*
- * The slot nearest to an address in the pool: the left half of a page between two slots is nearer to
- * the slot before it.  If only the other one of the two was ever used, that one.
+ * The slot nearest to an address in the pool: the left half of a page between two slots is nearer
+ * to the slot before it.  If only the other one of the two was ever used, that one.
  */
 static struct guarded_slot *slot_near(uintptr_t address, uint32_t *ret_number)
 {

@@ -59,7 +59,7 @@ struct gg_malloc_fault {
 /* Guards one sample in `share`.  False: there is no address space.  Once, before threads. */
 GG_COLD bool gg_malloc_guard_start(uint64_t share, uint64_t seed);
 
-/* The pool; `bytes` is 0 if there is none. */
+/* The address space of all slots; `bytes` is 0 without guards. */
 struct gg_malloc_guard_pool {
 	uintptr_t base;
 	size_t bytes;

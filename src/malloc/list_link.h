@@ -8,7 +8,7 @@
  *
  *       next ^ key ^ address of the block
  *
- * where the key is random in each process.  What a program writes there decodes to a random
+ * where the key is random in each process.  A word that a program writes there decodes to a random
  * address.  The next block is in the same slab, so an address that is further away than a slab is
  * long ends the process with a message.  A random address passes with a chance of 2^-46.
  *

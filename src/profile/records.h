@@ -67,7 +67,7 @@ struct gg_profile_attach {
 	int64_t unseen_slot_count;
 };
 
-/* Where a thread was: at an access, an allocation, or a free. */
+/* The place of a thread at an access, an allocation, or a free. */
 struct gg_profile_fault_place {
 	int64_t time_ns; /* GG_TIME_NONE: it did not happen, or is unknown */
 	uint32_t tid;    /* 0: unknown */

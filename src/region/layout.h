@@ -2,8 +2,8 @@
 /*
  * layout - the bytes of a region file; docs/internals/REGION.md describes them field by field.
  *
- * The file has a header and thirteen tables of fixed records, at offsets from the start of the file.
- * It has no pointers, because every process maps it at another address.  Numbers are little-endian,
+ * The file has a header and thirteen tables of fixed records, at offsets from its start.  It has
+ * no pointers, because every process maps it at another address.  Numbers are little-endian,
  * as on all machines that run geiger.
  *
  *   table     record                    written by                when the table is full
@@ -506,7 +506,7 @@ enum {
 		4, /* found when the block was freed, some time after the access */
 };
 
-/* Where a thread was: at a fault, an allocation, or a free. */
+/* The place of a thread at a fault, an allocation, or a free. */
 struct gg_region_fault_place {
 	uint64_t time_ns; /* 0: it did not happen, or is unknown */
 	uint32_t stack;   /* GG_STACK_EMPTY: unknown */

@@ -55,7 +55,7 @@ all_planted_errors_are_found() {
 	local kind size found=0 missed=""
 	for kind in "${!names[@]}"; do
 		for size in 16 48 112 1008 4096 20000; do
-			# The bytes behind a block are looked at within its pages.
+			# A free checks bytes behind the block within its pages.
 			[[ $kind == at-free && $size == 4096 ]] && size=4000
 			if is_reported "$kind" "$size" >"$scratch/why" 2>&1; then
 				found=$((found + 1))

@@ -171,7 +171,7 @@ TEST(a_block_ends_or_begins_at_a_page_that_faults)
 			geiger_free(p);
 			CHECK(faults(p) && faults(p + bytes - 1));
 		}
-		/* Of 40 fair draws, fewer than 5 are of one kind once in 10 million times. */
+		/* Each side has 4 of 40 fair draws or more, but for once in 10 million times. */
 		CHECK(left >= 4 && right >= 4);
 	}
 	CHECK_EQ_U64(fault_count, 0);

@@ -21,7 +21,7 @@ static char *hide(void *p)
 	return hidden;
 }
 
-/* What a child prints before SIGABRT ends it; "" if it lives on.  Static. */
+/* Returns the text of a child that SIGABRT ends; "" if it lives on.  Static. */
 static const char *message_of(void (*damage)(size_t bytes), size_t bytes)
 {
 	static const struct rlimit no_core;
@@ -112,7 +112,7 @@ TEST(a_damaged_link_ends_in_a_message)
 	}
 }
 
-/* What a freed block has is no address of the heap. */
+/* The first word of a freed block is no address of the heap. */
 TEST(a_link_tells_no_address)
 {
 	char *blocks[64];

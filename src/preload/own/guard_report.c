@@ -33,7 +33,7 @@ _Static_assert((int)GG_MALLOC_FAULT_USE_AFTER_FREE == (int)GG_REGION_FAULT_USE_A
                        (int)GG_MALLOC_FAULT_INVALID_FREE == (int)GG_REGION_FAULT_INVALID_FREE,
                "one numbering");
 
-/* Where a thread was when it allocated, freed or accessed a block. */
+/* The place of a thread when it allocated, freed or accessed a block. */
 struct trace {
 	struct gg_region_fault_place place;
 	uint32_t count;
@@ -325,7 +325,7 @@ static void pass_on(int signal, siginfo_t *info, void *context)
 	/* A process may ignore a signal that it gets from another one, and no fault of its own. */
 	if (info->si_code <= 0 && chain.theirs.sa_handler == SIG_IGN)
 		return;
-	/* The default action ends the process when this handler returns and the signal comes again. */
+	/* The default action ends the process when the signal comes again, after this handler. */
 	gg_real.sigaction(signal, &standard, NULL);
 	syscall(SYS_rt_tgsigqueueinfo, getpid(), gg_syscall_tid(), signal, info);
 }

@@ -60,7 +60,7 @@ static size_t (*next_usable_size)(void *p);
 static uint32_t is_applying;
 static uint32_t applied_change;
 
-/* What the record of a sample says: guarding a block changes no estimate of slack. */
+/* The size for the record of a sample: guarding a block changes no estimate of slack. */
 static size_t usable_size(void *p)
 {
 	struct gg_malloc_guarded block;

@@ -44,7 +44,7 @@ void gg_module_table_register(uint32_t stack, const uint64_t *pcs, uint32_t coun
 bool gg_module_table_are_one_module(uint64_t pc, uint64_t other);
 
 /*
- * Copies the path of a pc's module, and returns its bias: the difference between addresses and those
- * in the file.  False: no module, or nobody can look it up now.
+ * Copies the path of a pc's module, and returns its bias: the difference between addresses in
+ * memory and in the file.  False: no module, or nobody can look it up now.
  */
 bool gg_module_table_find(uint64_t pc, char *ret_path, size_t path_max, uint64_t *ret_bias);
