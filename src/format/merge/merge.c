@@ -30,6 +30,7 @@ struct gg_merge {
 	struct gg_merge_rows rows;
 	size_t profile_count, note_count;
 	bool had_looks;             /* some profile had looks, or was a sum of such profiles */
+	size_t fault_count;         /* memory errors */
 	size_t attach_count;        /* processes that were attached, and did not inherit that */
 	size_t older_unknown_count; /* those of which nobody knows how much is older */
 	double older_bytes;
@@ -253,6 +254,28 @@ static int take_attach(const struct gg_profile_attach *attach, void *context)
 	return 0;
 }
 
+static int take_fault(const struct gg_profile_fault *fault, void *context)
+{
+	struct gg_merge *merge = context;
+
+	(void)fault;
+	merge->fault_count++;
+	return 0;
+}
+
+static int note_faults(const struct gg_merge *merge, struct gg_error *error)
+{
+	char text[200];
+
+	if (merge->fault_count == 0)
+		return 0;
+	snprintf(text, sizeof(text),
+	         "%zu memory error%s in these profiles; 'geiger faults' shows them in each, "
+	         "and not in this sum.",
+	         merge->fault_count, merge->fault_count == 1 ? " was found" : "s were found");
+	return gg_profile_add_note(merge->out, text, error);
+}
+
 /* Notes what all profiles lack because their recordings began late. */
 static int note_attaches(const struct gg_merge *merge, struct gg_error *error)
 {
@@ -316,6 +339,8 @@ int gg_merge_add(struct gg_merge *merge, struct gg_profile *profile, struct gg_e
 		status = gg_profile_each_look(profile, take_look, merge, error);
 	if (status == 0)
 		status = gg_profile_each_attach(profile, take_attach, merge, error);
+	if (status == 0)
+		status = gg_profile_each_fault(profile, take_fault, merge, error);
 	merge->profile_count++;
 	return status;
 }
@@ -344,5 +369,7 @@ int gg_merge_finish(struct gg_merge *merge, struct gg_error *error)
 		status = gg_profile_add_note(merge->out, no_looks, error);
 	if (status == 0)
 		status = note_attaches(merge, error);
+	if (status == 0)
+		status = note_faults(merge, error);
 	return status == 0 ? gg_profile_set_session(merge->out, &session, error) : status;
 }
