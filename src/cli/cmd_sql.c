@@ -338,7 +338,7 @@ const struct gg_command gg_command_sql = {
 		"  v_sample    each sample with what it stands for: count, bytes and variances\n"
 		"  v_pinned    free memory that blocks keep, for each block that a look chose\n"
 		"  v_attach    processes to which the agent was attached: when, what was older\n"
-		"  v_fault     memory errors of guarded blocks, with the functions of their stacks\n"
+		"  v_fault     memory errors of guarded blocks, with functions of their stacks\n"
 		"\n"
 		"Functions, beside SQLite's: gg_size(bytes) writes a size for people;\n"
 		"gg_bytes_low, gg_bytes_high, gg_count_low, gg_count_high(scheme, interval,\n"

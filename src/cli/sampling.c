@@ -54,7 +54,7 @@ const struct gg_option gg_cli_sampling_options[] = {
 	{ "malloc", 0, GG_OPTION_FLAG, AT(own_allocator), NULL,
 	  "replace the allocator by libgeiger-malloc" },
 	{ "guard", 0, GG_OPTION_COUNT_IF, AT(guard), NULL,
-	  "with --malloc: guard one sample in 500; --guard=N: in N" },
+	  "with --malloc: guard one sample in 500, or in =N" },
 	{ "compat", 0, GG_OPTION_FLAG, AT(compat), NULL,
 	  "also serve options and calls of jemalloc, gperftools" },
 	GG_OPTIONS_END,
