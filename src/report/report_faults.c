@@ -113,7 +113,7 @@ static void append_fault(const struct gg_report *report, const struct gg_profile
 	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
 
 	gg_buf_printf(out, "%s%s%s", report->style.strong, fault->kind, report->style.reset);
-	if (report->model->process_count > 2) /* process 0 stands for none */
+	if (report->model->process_count > 2) /* the first one is a placeholder */
 		gg_buf_printf(out, " in process %" PRIu32, process->pid);
 	gg_buf_append_text(out, "\n");
 	gg_buf_printf(&text, "%s of 0x%" PRIx64,
