@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Guarded blocks: where they lie, what is reported, and when slots are used again. */
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <string.h>
@@ -12,6 +13,7 @@
 #include "malloc/guarded_blocks.h"
 #include "malloc/kernel_memory.h"
 #include "malloc/malloc_check.h"
+#include "random.h"
 #include "test.h"
 
 static struct gg_malloc_fault last_fault; /* kind 0: none */
@@ -21,9 +23,9 @@ static void note_guarded(uint32_t number, bool is_free)
 {
 	(void)number;
 	if (is_free)
-		unguarded_count++;
+		gg_add_relaxed(&unguarded_count, 1);
 	else
-		guarded_count++;
+		gg_add_relaxed(&guarded_count, 1);
 }
 
 static void note_fault(const struct gg_malloc_fault *fault)
@@ -381,6 +383,43 @@ TEST(at_most_half_of_the_slots_are_in_use)
 		CHECK_EQ_U64((unsigned char)blocks[i][199], (unsigned char)i);
 		geiger_free(blocks[i]);
 	}
+	CHECK_EQ_PTR(gg_malloc_validate(), NULL);
+}
+
+/* Blocks that threads pass to each other. */
+static void *shared[64];
+
+static void *exchange(void *seed)
+{
+	uint64_t random = (uintptr_t)seed;
+
+	for (int i = 0; i < 3000; i++) {
+		size_t bytes = random_next(&random) >> 20 & 1023;
+		char *p = hide(geiger_malloc(bytes));
+
+		memset(p, i, bytes);
+		geiger_free(gg_exchange_acq_rel(&shared[random_next(&random) >> 40 & 63], p));
+	}
+	return NULL;
+}
+
+TEST(threads_free_each_others_guarded_blocks)
+{
+	uint64_t before;
+	pthread_t threads[4];
+
+	begin();
+	before = guarded_count;
+	for (uintptr_t i = 0; i < GG_COUNT(threads); i++)
+		REQUIRE(pthread_create(&threads[i], NULL, exchange, (void *)(i + 1)) ==
+		        0); /* NOLINT */
+	for (size_t i = 0; i < GG_COUNT(threads); i++)
+		pthread_join(threads[i], NULL);
+	for (size_t i = 0; i < GG_COUNT(shared); i++)
+		geiger_free(shared[i]);
+	CHECK(guarded_count > before + 1000);
+	CHECK_EQ_U64(guarded_count, unguarded_count);
+	CHECK_EQ_U64(fault_count, 0);
 	CHECK_EQ_PTR(gg_malloc_validate(), NULL);
 }
 
