@@ -434,7 +434,8 @@ static void without_memory(void)
 		p = hide(geiger_malloc(64));
 		if (p == NULL || is_guarded(p))
 			last_fault.kind = GG_MALLOC_FAULT_OVERFLOW;
-		memset(p, 1, 64);
+		if (p != NULL)
+			memset(p, 1, 64);
 		geiger_free(p);
 	}
 }
