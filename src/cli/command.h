@@ -86,6 +86,7 @@ extern const struct gg_command gg_command_detach;
 extern const struct gg_command gg_command_diff;
 extern const struct gg_command gg_command_env;
 extern const struct gg_command gg_command_export;
+extern const struct gg_command gg_command_fleet;
 extern const struct gg_command gg_command_help;
 extern const struct gg_command gg_command_html;
 extern const struct gg_command gg_command_import;

@@ -20,7 +20,7 @@ const struct gg_command *const gg_commands[] = {
 	&gg_command_salvage, &gg_command_env,    &gg_command_ls,     &gg_command_clean,
 	&gg_command_control, &gg_command_export, &gg_command_import, &gg_command_merge,
 	&gg_command_html,    &gg_command_serve,  &gg_command_send,   &gg_command_top,
-	&gg_command_pack,    &gg_command_faults,
+	&gg_command_pack,    &gg_command_faults, &gg_command_fleet,
 #endif
 	&gg_command_lab,     &gg_command_debug,  &gg_command_help,   NULL,
 };

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd_fleet - `geiger fleet`: the family of commands on profiles of many machines in one store. */
+#include "cli/command.h"
+#include "cli/fleet/fleet_verbs.h"
+
+const struct gg_command gg_command_fleet = {
+	.name = "fleet",
+	.summary = "profiles of many machines in one store",
+	.usage = "COMMAND [OPTION]...",
+	.details =
+		"Hosts send what their processes hold and allocate to a store, a ClickHouse server.\n"
+		"These commands start a store for one machine, and ask it about services,\n"
+		"versions and hosts.  docs/FLEET.md begins with a session.\n",
+	.verbs = (const struct gg_command *const[]){ &gg_command_fleet_up, &gg_command_fleet_down,
+	                                             &gg_command_fleet_schema, NULL },
+};
