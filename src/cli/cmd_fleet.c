@@ -12,5 +12,9 @@ const struct gg_command gg_command_fleet = {
 		"These commands start a store for one machine, and ask it about services,\n"
 		"versions and hosts.  docs/FLEET.md begins with a session.\n",
 	.verbs = (const struct gg_command *const[]){ &gg_command_fleet_up, &gg_command_fleet_down,
-	                                             &gg_command_fleet_schema, NULL },
+	                                             &gg_command_fleet_schema,
+	                                             &gg_command_fleet_load,
+	                                             &gg_command_fleet_services,
+	                                             &gg_command_fleet_report,
+	                                             &gg_command_fleet_tree, NULL },
 };

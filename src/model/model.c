@@ -31,6 +31,10 @@ void gg_model_add_aggregate(const struct gg_model *model, struct gg_tally *tally
 		.unknown_errors = aggregate->unknown_errors,
 	};
 
+	if (model->aggregate_tallies != NULL) {
+		gg_tally_merge(tally, &model->aggregate_tallies[aggregate - model->aggregates]);
+		return;
+	}
 	if (aggregate->size_class < 64) {
 		folded.most_bytes = UINT64_C(1) << aggregate->size_class;
 		folded.least_bytes = aggregate->size_class == 0 ? 0 : folded.most_bytes / 2 + 1;

@@ -190,6 +190,11 @@ struct gg_model {
 
 	/* Aggregates of freed samples (records.h), with the model's numbers and times. */
 	const struct gg_profile_aggregate *aggregates;
+	/*
+	 * By aggregate: the tally of its samples, for models whose source knows each sample.  NULL:
+	 * the sums in the aggregates are all that is known, and intervals allow for that.
+	 */
+	const struct gg_tally *aggregate_tallies;
 	size_t aggregate_count;
 
 	/*
@@ -327,7 +332,17 @@ void gg_model_free(struct gg_model *model); /* NULL is fine */
  */
 GG_MUST_CHECK int gg_model_validate(const struct gg_model *model, struct gg_error *error);
 
-/* Adds an aggregate to the tally; conservative where third cumulants are missing (tally.h). */
+/*
+ * Gives the aggregates their tallies, which it copies, in the order in which the profile has them.
+ * `count` is the number of aggregates.  -ENOMEM.
+ */
+GG_MUST_CHECK int gg_model_set_aggregate_tallies(struct gg_model *model,
+                                                 const struct gg_tally *tallies, size_t count);
+
+/*
+ * Adds an aggregate of the model to the tally; conservative where third cumulants are missing
+ * (tally.h).
+ */
 void gg_model_add_aggregate(const struct gg_model *model, struct gg_tally *tally,
                             const struct gg_profile_aggregate *aggregate);
 

@@ -3,7 +3,9 @@
 
 #include "base/assert.h"
 
+#include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct gg_model_builder *gg_model_builder_new(const struct gg_model_options *options)
 {
@@ -32,6 +34,7 @@ void gg_model_builder_free(struct gg_model_builder *builder)
 		return;
 	gg_array_done(&builder->samples);
 	gg_array_done(&builder->aggregates);
+	gg_array_done(&builder->aggregate_tallies);
 	gg_array_done(&builder->processes);
 	gg_array_done(&builder->process_sessions);
 	gg_array_done(&builder->process_until_ns);
@@ -104,6 +107,7 @@ static void publish_samples(struct gg_model_builder *builder)
 	model->sample_count = builder->samples.count;
 	model->aggregates = builder->aggregates.items;
 	model->aggregate_count = builder->aggregates.count;
+	model->aggregate_tallies = builder->aggregate_tallies.items;
 	model->kinds = builder->kinds.items;
 	model->kind_count = builder->kinds.count;
 	model->heaps = builder->heaps.items;
@@ -174,4 +178,18 @@ struct gg_model *gg_model_builder_publish(struct gg_model_builder *builder)
 	publish_records(builder);
 	publish_looks(builder);
 	return &builder->model;
+}
+
+int gg_model_set_aggregate_tallies(struct gg_model *model, const struct gg_tally *tallies,
+                                   size_t count)
+{
+	struct gg_model_builder *builder = gg_model_builder_of(model);
+
+	gg_assert(count == builder->aggregates.count);
+	if (!gg_array_extend(&builder->aggregate_tallies, count))
+		return -ENOMEM;
+	if (count > 0)
+		memcpy(builder->aggregate_tallies.items, tallies, count * sizeof(*tallies));
+	gg_model_builder_publish(builder);
+	return 0;
 }

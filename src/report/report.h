@@ -28,6 +28,15 @@ enum gg_report_head {
 	GG_HEAD_NONE,  /* rows and the titles of columns alone */
 };
 
+/* The part of a fleet that a report is about (docs/FLEET.md). */
+struct gg_report_fleet {
+	const char *service;
+	const char *when; /* in the title: "at 2026-11-27 02:40 UTC", "averaged over 6 slots" */
+	size_t host_count, selected_count, reported_count;
+	size_t slot_count;
+	bool is_between_hosts; /* intervals hold the error between hosts, beside that of sampling */
+};
+
 struct gg_report {
 	const struct gg_model *model;
 	const struct gg_query_result *result;
@@ -36,6 +45,7 @@ struct gg_report {
 	const struct gg_pinned_comparison *comparisons;
 	/* pinned: the neighbors of each row that the report shows; NULL: none is shown. */
 	const struct gg_pinned_neighbors *neighbors;
+	const struct gg_report_fleet *fleet; /* NULL: the report is about one recording */
 	double confidence;
 	size_t limit;      /* number of rows; 0: all */
 	size_t width;      /* characters of a line */

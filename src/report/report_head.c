@@ -504,7 +504,9 @@ void gg_report_append_title(const struct gg_report *report, const struct gg_quer
 		return;
 	gg_buf_printf(out, "%s%s", report->style.strong,
 	              gg_metric_name(is_unknown ? GG_METRIC_LIVE : query->metric));
-	if (is_unknown) {
+	if (report->fleet != NULL) {
+		gg_buf_printf(out, " %s", report->fleet->when);
+	} else if (is_unknown) {
 		gg_buf_append_text(out, " at the end, as the peak is not known");
 	} else if (query->metric == GG_METRIC_LIVE && moment_ns == GG_TIME_NONE) {
 		gg_buf_append_text(out, " at the end");

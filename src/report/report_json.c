@@ -184,6 +184,19 @@ void gg_report_json_unresolved(struct gg_json *json, const struct gg_model *mode
 	gg_json_close(json);
 }
 
+static void add_fleet(const struct gg_report_fleet *fleet, struct gg_json *json)
+{
+	gg_json_open(json, "fleet", '{');
+	gg_json_text(json, "service", fleet->service);
+	gg_json_text(json, "when", fleet->when);
+	gg_json_integer(json, "hosts", fleet->host_count);
+	gg_json_integer(json, "selected_hosts", fleet->selected_count);
+	gg_json_integer(json, "reported_hosts", fleet->reported_count);
+	gg_json_integer(json, "slots", fleet->slot_count);
+	gg_json_text(json, "error", fleet->is_between_hosts ? "sampling and hosts" : "sampling");
+	gg_json_close(json);
+}
+
 void gg_report_json_head(const struct gg_report *report, struct gg_json *json)
 {
 	const struct gg_profile_session *session = &report->model->sessions[0];
@@ -198,6 +211,8 @@ void gg_report_json_head(const struct gg_report *report, struct gg_json *json)
 	gg_json_text(json, "host", session->host);
 	gg_json_text(json, "geiger", session->geiger);
 	gg_json_integer(json, "sessions", report->model->session_count);
+	if (report->fleet != NULL)
+		add_fleet(report->fleet, json);
 	gg_json_number(json, "processes",
 	               report->summary->process_count > 0 ? (double)report->summary->process_count
 	                                                  : NAN);

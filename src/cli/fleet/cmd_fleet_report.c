@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd_fleet_report - `geiger fleet report` and `geiger fleet tree`: who holds a service's memory. */
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include "cli/fleet/fleet_ask.h"
+#include "cli/pager.h"
+#include "cli/profiles.h"
+
+struct fleet_tree_options {
+	struct gg_fleet_ask_options ask; /* first, because the helpers read it */
+	bool inverted;
+	double fold_percent;
+};
+
+/* Without --limit as many rows as the local report has. */
+static size_t limit_of(const struct gg_report_options *options)
+{
+	if (options->limit != GG_LIMIT_NOT_GIVEN)
+		return options->limit;
+	return options->json ? 1000 : 30;
+}
+
+static int print_report(const struct gg_invocation *invocation, struct gg_fleet_answer *answer)
+{
+	const struct gg_fleet_ask_options *options = invocation->options;
+	GG_CLEANUP(gg_buf_done) struct gg_buf out = { 0 };
+	struct gg_head head;
+	struct gg_report report = { .model = answer->model,
+		                    .summary = &head.summary,
+		                    .fleet = &answer->fleet,
+		                    .limit = limit_of(&options->common) };
+	struct gg_query_result *result;
+	int status;
+
+	gg_cli_begin_head(&head, answer->model, &answer->query);
+	status = gg_query_rows(answer->model, &answer->query, &result, invocation->error);
+	status = gg_cli_end_head(&head, status, invocation->error);
+	if (status < 0)
+		return status;
+	report.result = result;
+	gg_cli_fit_report(&options->common, &invocation->style, &report);
+	if (options->common.json) {
+		gg_report_json(&report, &out);
+	} else {
+		gg_report_move_start_code(answer->model, result);
+		gg_report_text(&report, &out);
+	}
+	gg_query_result_free(result);
+	return gg_cli_print(&out, options->common.no_pager || options->common.json,
+	                    invocation->error);
+}
+
+static int run_report(struct gg_invocation *invocation)
+{
+	struct gg_fleet_ask_options *options = invocation->options;
+	GG_CLEANUP(gg_cli_fleet_answer_done) struct gg_fleet_answer answer = { 0 };
+	int status = gg_cli_fleet_check_service(invocation, "fleet report");
+
+	options->by_host = options->common.by_label != NULL &&
+	                   strcmp(options->common.by_label, "host") == 0;
+	if (status == 0)
+		status = gg_cli_fleet_ask(&answer, options, invocation->operands[0], "fleet report",
+		                          invocation->error);
+	if (status == 0)
+		status = gg_cli_fleet_model(&answer, options, invocation->error);
+	return status == 0 ? print_report(invocation, &answer) : status;
+}
+
+static int print_tree(const struct gg_invocation *invocation, struct gg_fleet_answer *answer)
+{
+	const struct fleet_tree_options *options = invocation->options;
+	const struct gg_report_options *common = &options->ask.common;
+	const struct gg_tree_options how = { .inverted = options->inverted,
+		                             .fold = options->fold_percent / 100,
+		                             .with_self = !common->json };
+	GG_CLEANUP(gg_buf_done) struct gg_buf out = { 0 };
+	struct gg_head head;
+	struct gg_report report = { .model = answer->model,
+		                    .summary = &head.summary,
+		                    .fleet = &answer->fleet };
+	struct gg_tree *tree = NULL;
+	int status;
+
+	gg_cli_begin_head(&head, answer->model, &answer->query);
+	status = gg_tree_build(&tree, answer->model, &answer->query, &how, invocation->error);
+	status = gg_cli_end_head(&head, status, invocation->error);
+	if (status < 0)
+		return status;
+	gg_cli_fit_report(common, &invocation->style, &report);
+	report.all_frames = common->frames.all_frames;
+	if (common->json)
+		gg_report_tree_json(&report, tree, &how, &out);
+	else
+		gg_report_tree_text(&report, tree, &how, &out);
+	gg_tree_free(tree);
+	return gg_cli_print(&out, common->no_pager || common->json, invocation->error);
+}
+
+static int run_tree(struct gg_invocation *invocation)
+{
+	const struct fleet_tree_options *options = invocation->options;
+	GG_CLEANUP(gg_cli_fleet_answer_done) struct gg_fleet_answer answer = { 0 };
+	int status = gg_cli_fleet_check_service(invocation, "fleet tree");
+
+	/* The negated test also refuses NaN, for which every comparison is false. */
+	if (status == 0 && !(options->fold_percent >= 0 && options->fold_percent <= 100))
+		status = gg_error_set(invocation->error, -EINVAL, "fleet tree: --fold",
+		                      "Give a percentage such as 1.", "%g is not between 0 and 100",
+		                      options->fold_percent);
+	if (status == 0)
+		status = gg_cli_fleet_ask(&answer, &options->ask, invocation->operands[0],
+		                          "fleet tree", invocation->error);
+	if (status == 0)
+		status = gg_cli_fleet_model(&answer, &options->ask, invocation->error);
+	return status == 0 ? print_tree(invocation, &answer) : status;
+}
+
+#define AT(field) offsetof(struct gg_fleet_ask_options, field)
+
+static const struct gg_option report_options[] = {
+	GG_OPTIONS_SHARED(gg_cli_fleet_metric_options, 0),
+	{ "by", 'b', GG_OPTION_CHOICE, AT(common.by), "function|line|stack|module",
+	  "what a row is (function)" },
+	{ "by-label", 0, GG_OPTION_TEXT, AT(common.by_label), "KEY",
+	  "a row is a value of this label: version, host, ..." },
+	{ "total", 0, GG_OPTION_FLAG, AT(common.total), NULL, "sort by that and what they call" },
+	{ "version", 'v', GG_OPTION_TEXT, AT(version), "NAME", "only this version" },
+	GG_OPTIONS_SHARED(gg_cli_fleet_scope_options, 0),
+	GG_OPTIONS_SHARED(gg_cli_fleet_time_options, 0),
+	GG_OPTIONS_SHARED(gg_cli_stack_options, AT(common)),
+	{ "limit", 'n', GG_OPTION_COUNT, AT(common.limit), "N",
+	  "rows that are shown; 0: all (30; with --json 1000)" },
+	GG_OPTIONS_SHARED(gg_cli_frame_options, AT(common)),
+	GG_OPTIONS_SHARED(gg_cli_name_options, AT(common)),
+	GG_OPTIONS_SHARED(gg_cli_confidence_options, AT(common)),
+	GG_OPTIONS_SHARED(gg_cli_output_options, AT(common)),
+	GG_OPTIONS_SHARED(gg_cli_fleet_place_options, AT(place)),
+	GG_OPTIONS_END,
+};
+
+const struct gg_command gg_command_fleet_report = {
+	.name = "fleet report",
+	.summary = "who holds, or allocated, the memory of a service",
+	.usage = "SERVICE [OPTION]...",
+	.details =
+		"Adds up what the hosts of a service hold, with the confidence interval of the sum.\n"
+		"Live memory is that of the last snapshots, or of the moment of --at; with --since\n"
+		"or --until it is an average over time.  The title says which.\n"
+		"\n"
+		"  geiger fleet report checkout --by-label version\n"
+		"  geiger fleet report checkout --since 2h --metric allocated --label zone=eu\n",
+	.options = report_options,
+	.options_size = sizeof(struct gg_fleet_ask_options),
+	.option_defaults = &(const struct gg_fleet_ask_options){ GG_FLEET_ASK_DEFAULTS },
+	.max_operands = 1,
+	.run = run_report,
+	.variables = GG_READS_WIDTH,
+};
+
+#define AT_TREE(field) offsetof(struct fleet_tree_options, field)
+
+static const struct gg_option tree_options[] = {
+	{ "inverted", 'i', GG_OPTION_FLAG, AT_TREE(inverted), NULL,
+	  "bottom-up: start at the allocating function" },
+	{ "fold", 'f', GG_OPTION_NUMBER, AT_TREE(fold_percent), "PERCENT",
+	  "fold branches below this share of the whole (1)" },
+	GG_OPTIONS_SHARED(gg_cli_fleet_metric_options, 0),
+	{ "version", 'v', GG_OPTION_TEXT, AT(version), "NAME", "only this version" },
+	GG_OPTIONS_SHARED(gg_cli_fleet_scope_options, 0),
+	GG_OPTIONS_SHARED(gg_cli_fleet_time_options, 0),
+	GG_OPTIONS_SHARED(gg_cli_stack_options, AT(common)),
+	GG_OPTIONS_SHARED(gg_cli_frame_options, AT(common)),
+	GG_OPTIONS_SHARED(gg_cli_name_options, AT(common)),
+	GG_OPTIONS_SHARED(gg_cli_confidence_options, AT(common)),
+	GG_OPTIONS_SHARED(gg_cli_output_options, AT(common)),
+	GG_OPTIONS_SHARED(gg_cli_fleet_place_options, AT(place)),
+	GG_OPTIONS_END,
+};
+
+const struct gg_command gg_command_fleet_tree = {
+	.name = "fleet tree",
+	.summary = "the call paths that allocated a service's memory",
+	.usage = "SERVICE [OPTION]...",
+	.details = "The tree of `geiger tree`, over all hosts of a service.\n"
+		   "\n"
+		   "  geiger fleet tree checkout --version 1.2 --focus '^parse_'\n",
+	.options = tree_options,
+	.options_size = sizeof(struct fleet_tree_options),
+	.option_defaults = &(const struct fleet_tree_options){ .ask = { GG_FLEET_ASK_DEFAULTS },
+	                                                       .fold_percent = 1 },
+	.max_operands = 1,
+	.run = run_tree,
+	.variables = GG_READS_WIDTH,
+};

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd_fleet_services - `geiger fleet services`: the services of a store and their versions. */
+#include <errno.h>
+#include <math.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "base/json.h"
+#include "cli/fleet/fleet_ask.h"
+#include "cli/fleet/fleet_verbs.h"
+#include "cli/pager.h"
+#include "fleet/fleet_services.h"
+#include "report/figure.h"
+#include "report/screen_text.h"
+#include "report/text_table.h"
+
+struct services_options {
+	struct gg_fleet_place place;
+	const char *since, *until;
+	bool json, bytes;
+};
+
+static void add_bytes(struct gg_text_table *table, const struct gg_figure_style *style,
+                      double bytes)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
+
+	gg_figure_append_number(style, bytes, GG_BYTES, &text);
+	gg_text_table_cell(table, "%s", gg_buf_text(&text));
+}
+
+static int print_text(const struct gg_invocation *invocation,
+                      const struct gg_fleet_services *services)
+{
+	const struct services_options *options = invocation->options;
+	const struct gg_figure_style style = { .raw = options->bytes,
+		                               .ascii = !gg_screen_text_is_utf8() };
+	GG_CLEANUP(gg_text_table_done) struct gg_text_table table = { 0 };
+
+	gg_text_table_column(&table, GG_ALIGN_LEFT, "service");
+	gg_text_table_column(&table, GG_ALIGN_LEFT, "version");
+	gg_text_table_column(&table, GG_ALIGN_RIGHT, "hosts");
+	gg_text_table_column(&table, GG_ALIGN_RIGHT, "drawn");
+	gg_text_table_column(&table, GG_ALIGN_RIGHT, "live");
+	gg_text_table_column(&table, GG_ALIGN_RIGHT, "rss");
+	gg_text_table_column(&table, GG_ALIGN_LEFT, "last seen");
+	for (size_t i = 0; i < services->rows.count; i++) {
+		const struct gg_fleet_service_row *row = &services->rows.items[i];
+		GG_CLEANUP(gg_buf_done) struct gg_buf seen = { 0 };
+
+		gg_fleet_append_time(row->last_slot_s, &seen);
+		gg_text_table_cell(&table, "%s", row->service);
+		gg_text_table_cell(&table, "%s", row->version);
+		gg_text_table_cell(&table, "%zu", row->host_count);
+		gg_text_table_cell(&table, "%zu", row->selected_count);
+		add_bytes(&table, &style, row->live_bytes);
+		add_bytes(&table, &style, row->rss_bytes);
+		gg_text_table_cell(&table, "%s", gg_buf_text(&seen));
+	}
+	if (services->rows.count == 0) {
+		puts("no host has sent anything in that time");
+		return 0;
+	}
+	return gg_text_table_print(&table, &invocation->style, stdout) < 0
+	               ? gg_error_memory(invocation->error, "fleet services")
+	               : 0;
+}
+
+static int print_json(const struct gg_fleet_services *services, struct gg_error *error)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf out = { 0 };
+	struct gg_json json = { .out = &out };
+
+	gg_json_open(&json, NULL, '{');
+	gg_json_integer(&json, "version", 1);
+	gg_json_open(&json, "services", '[');
+	for (size_t i = 0; i < services->rows.count; i++) {
+		const struct gg_fleet_service_row *row = &services->rows.items[i];
+
+		gg_json_open(&json, NULL, '{');
+		gg_json_text(&json, "service", row->service);
+		gg_json_text(&json, "version", row->version);
+		gg_json_integer(&json, "hosts", row->host_count);
+		gg_json_integer(&json, "selected_hosts", row->selected_count);
+		gg_json_number(&json, "processes", row->process_count);
+		gg_json_number(&json, "live_bytes", row->live_bytes);
+		gg_json_number(&json, "rss_bytes", row->rss_bytes);
+		gg_json_integer(&json, "last_seen_seconds", row->last_slot_s);
+		gg_json_close(&json);
+	}
+	gg_json_close(&json);
+	gg_json_close(&json);
+	gg_buf_append_text(&out, "\n");
+	return gg_cli_print(&out, true, error);
+}
+
+static int run(struct gg_invocation *invocation)
+{
+	const struct services_options *options = invocation->options;
+	GG_CLEANUP(gg_fleet_services_done) struct gg_fleet_services services = { 0 };
+	struct gg_clickhouse store = { 0 };
+	uint32_t since_s = 0, until_s = UINT32_MAX;
+	int status = 0;
+
+	if (options->since != NULL)
+		status = gg_cli_fleet_time(options->since, "fleet services", "since", &since_s,
+		                           invocation->error);
+	if (status == 0 && options->until != NULL)
+		status = gg_cli_fleet_time(options->until, "fleet services", "until", &until_s,
+		                           invocation->error);
+	if (status == 0)
+		status = gg_cli_fleet_open(&options->place, &store, invocation->error);
+	if (status == 0)
+		status = gg_fleet_services_of(&services, &store,
+		                              gg_cli_fleet_tenant(&options->place), since_s,
+		                              until_s, invocation->error);
+	gg_clickhouse_done(&store);
+	if (status < 0)
+		return status;
+	return options->json ? print_json(&services, invocation->error)
+	                     : print_text(invocation, &services);
+}
+
+#define AT(field) offsetof(struct services_options, field)
+
+static const struct gg_option options[] = {
+	{ "since", 0, GG_OPTION_TEXT, AT(since), "TIME", "hosts that sent something since then" },
+	{ "until", 0, GG_OPTION_TEXT, AT(until), "TIME", "up to this time" },
+	{ "bytes", 0, GG_OPTION_FLAG, AT(bytes), NULL, "print whole numbers without units" },
+	{ "json", 0, GG_OPTION_FLAG, AT(json), NULL, "print JSON" },
+	GG_OPTIONS_SHARED(gg_cli_fleet_place_options, AT(place)),
+	GG_OPTIONS_END,
+};
+
+const struct gg_command gg_command_fleet_services = {
+	.name = "fleet services",
+	.summary = "the services of a store, their versions and hosts",
+	.usage = "[OPTION]...",
+	.details =
+		"A line for each version of each service: its hosts, those of them whose stacks\n"
+		"are in the store, and the mean live and resident memory of all of them, as the\n"
+		"hosts report it.\n"
+		"\n"
+		"  geiger fleet services --since 1d\n",
+	.options = options,
+	.options_size = sizeof(struct services_options),
+	.run = run,
+	.variables = GG_READS_WIDTH,
+};

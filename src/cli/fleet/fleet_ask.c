@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/fleet/fleet_ask.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "fleet/fleet_model.h"
+
+#define AT(field) offsetof(struct gg_fleet_ask_options, field)
+
+enum fleet_metric { FLEET_LIVE, FLEET_ALLOCATED, FLEET_FREED, FLEET_PEAK };
+
+const struct gg_option gg_cli_fleet_metric_options[] = {
+	{ "metric", 'm', GG_OPTION_CHOICE, AT(metric), "live|allocated|freed|peak",
+	  "which memory (live); peak: live when the service held most" },
+	{ "unit", 'u', GG_OPTION_CHOICE, AT(common.unit), "bytes|count",
+	  "bytes, or allocations (bytes)" },
+	GG_OPTIONS_END,
+};
+
+const struct gg_option gg_cli_fleet_scope_options[] = {
+	{ "host", 0, GG_OPTION_TEXT, AT(host), "NAME", "only this host" },
+	{ "label", 'l', GG_OPTION_PAIRS, AT(labels), "KEY=VALUE",
+	  "only processes with this label; may be repeated" },
+	GG_OPTIONS_END,
+};
+
+const struct gg_option gg_cli_fleet_time_options[] = {
+	{ "at", 0, GG_OPTION_TEXT, AT(at), "TIME",
+	  "live memory at a moment: '2026-11-27 02:40', 2h ago, peak" },
+	{ "since", 0, GG_OPTION_TEXT, AT(since), "TIME",
+	  "from this time on; live memory is averaged" },
+	{ "until", 0, GG_OPTION_TEXT, AT(until), "TIME", "up to this time" },
+	{ "slot", 0, GG_OPTION_TIME, AT(slot_seconds), "TIME",
+	  "how often hosts send snapshots (10m)" },
+	GG_OPTIONS_END,
+};
+
+/* --- times ----------------------------------------------------------------------------------- */
+
+/* A number with a unit, as a time before now. */
+static bool parse_ago(const char *text, uint32_t now_s, uint32_t *ret_time_s)
+{
+	static const struct {
+		char unit;
+		double seconds;
+	} units[] = { { 's', 1 }, { 'm', 60 }, { 'h', 3600 }, { 'd', 86400 } };
+	char *end;
+	double value = strtod(text, &end);
+
+	if (end == text || end[0] == '\0' || end[1] != '\0' || !(value >= 0))
+		return false;
+	for (size_t i = 0; i < GG_COUNT(units); i++)
+		if (units[i].unit == *end && value * units[i].seconds < now_s) {
+			*ret_time_s = now_s - (uint32_t)(value * units[i].seconds);
+			return true;
+		}
+	return false;
+}
+
+static bool parse_date(const char *text, uint32_t *ret_time_s)
+{
+	static const char *const forms[] = { "%Y-%m-%d", "%Y-%m-%d %H:%M", "%Y-%m-%d %H:%M:%S",
+		                             "%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%dT%H:%MZ" };
+
+	for (size_t i = 0; i < GG_COUNT(forms); i++) {
+		struct tm parts = { 0 };
+		const char *end = strptime(text, forms[i], &parts);
+		time_t at = end != NULL && *end == '\0' ? timegm(&parts) : -1;
+
+		if (at >= 0 && at < UINT32_MAX) {
+			*ret_time_s = (uint32_t)at;
+			return true;
+		}
+	}
+	return false;
+}
+
+int gg_cli_fleet_time(const char *text, const char *verb, const char *option, uint32_t *ret_time_s,
+                      struct gg_error *error)
+{
+	unsigned long long seconds;
+	char *end;
+
+	if (text[0] == '@') {
+		seconds = strtoull(text + 1, &end, 10);
+		if (end != text + 1 && *end == '\0' && seconds < UINT32_MAX) {
+			*ret_time_s = (uint32_t)seconds;
+			return 0;
+		}
+	} else if (parse_date(text, ret_time_s) ||
+	           parse_ago(text, (uint32_t)time(NULL), ret_time_s)) {
+		return 0;
+	}
+	gg_error_set(error, -EINVAL, NULL,
+	             "Give '2026-11-27 02:40' in UTC, a time ago such as 2h, or @SECONDS.",
+	             "'%s' is not a time", text);
+	gg_error_set_place(error, "%s: --%s", verb, option);
+	return -EINVAL;
+}
+
+static int choose_time(struct gg_fleet_question *question,
+                       const struct gg_fleet_ask_options *options, const char *verb,
+                       struct gg_error *error)
+{
+	bool is_peak = options->at != NULL && strcmp(options->at, "peak") == 0;
+	bool is_at = options->at != NULL && !is_peak;
+	int status = 0;
+
+	question->until_s = UINT32_MAX;
+	if (options->since != NULL)
+		status = gg_cli_fleet_time(options->since, verb, "since", &question->since_s,
+		                           error);
+	if (status == 0 && options->until != NULL)
+		status = gg_cli_fleet_time(options->until, verb, "until", &question->until_s,
+		                           error);
+	if (status == 0 && question->since_s >= question->until_s)
+		status = gg_error_set(error, -EINVAL, "fleet: --since", NULL,
+		                      "the window ends before it begins");
+	if (status < 0)
+		return status;
+	if (is_at && (options->since != NULL || options->until != NULL))
+		return gg_error_set(error, -EINVAL, "fleet: --at", "Leave one of them out.",
+		                    "a moment and a window exclude each other");
+	if (options->at != NULL && question->metric != GG_METRIC_LIVE)
+		return gg_error_set(error, -EINVAL, "fleet: --at",
+		                    "Give --since and --until for what was allocated or freed.",
+		                    "a moment has only live memory");
+	if (is_peak || options->metric == FLEET_PEAK)
+		question->when = GG_FLEET_AT_PEAK;
+	else if (options->since != NULL || options->until != NULL)
+		question->when = GG_FLEET_AVERAGE;
+	if (is_at) {
+		question->when = GG_FLEET_AT_TIME;
+		status = gg_cli_fleet_time(options->at, verb, "at", &question->until_s, error);
+		question->until_s++; /* the slot that begins then counts */
+	}
+	return status;
+}
+
+/* --- questions ------------------------------------------------------------------------------- */
+
+int gg_cli_fleet_check_service(const struct gg_invocation *invocation, const char *verb)
+{
+	if (invocation->operand_count == 1)
+		return 0;
+	return gg_error_set(invocation->error, -EINVAL, verb, "geiger fleet services lists them.",
+	                    "needs a service");
+}
+
+static int make_question(struct gg_fleet_answer *answer, const struct gg_fleet_ask_options *options,
+                         const char *service, const char *verb, struct gg_error *error)
+{
+	static const enum gg_metric metrics[] = { GG_METRIC_LIVE, GG_METRIC_ALLOCATED,
+		                                  GG_METRIC_FREED, GG_METRIC_LIVE };
+
+	for (size_t i = 0; i < options->labels.count; i++)
+		answer->labels[i] = (struct gg_fleet_label){ options->labels.pairs[i].key,
+			                                     options->labels.pairs[i].value };
+	answer->question = (struct gg_fleet_question){
+		.tenant = gg_cli_fleet_tenant(&options->place),
+		.service = service,
+		.version = options->version,
+		.host = options->host,
+		.labels = answer->labels,
+		.label_count = options->labels.count,
+		.metric = metrics[options->metric],
+		.slot_length_s = options->slot_seconds >= 1 && options->slot_seconds < 1e6
+		                         ? (uint32_t)options->slot_seconds
+		                         : 600,
+	};
+	return choose_time(&answer->question, options, verb, error);
+}
+
+int gg_cli_fleet_ask(struct gg_fleet_answer *answer, const struct gg_fleet_ask_options *options,
+                     const char *service, const char *verb, struct gg_error *error)
+{
+	int status;
+
+	*answer = (struct gg_fleet_answer){ 0 };
+	status = gg_frame_selection_check(&options->common.frames, error);
+	if (status == 0)
+		status = gg_cli_make_query(&options->common, verb, &answer->query, error);
+	if (status == 0)
+		status = make_question(answer, options, service, verb, error);
+	if (status == 0)
+		status = gg_cli_fleet_open(&options->place, &answer->store, error);
+	if (status == 0)
+		status = gg_fleet_scope_of(&answer->scope, &answer->store, &answer->question,
+		                           error);
+	if (status < 0)
+		return status;
+	answer->query.metric = answer->question.metric;
+	gg_fleet_scope_describe(&answer->scope, &answer->when);
+	answer->fleet = (struct gg_report_fleet){
+		.service = service,
+		.when = gg_buf_text(&answer->when),
+		.host_count = answer->scope.host_count,
+		.selected_count = answer->scope.selected_count,
+		.reported_count = answer->scope.is_latest ? answer->scope.reported_count
+		                                          : answer->scope.host_count,
+		.slot_count = answer->scope.slot_count,
+	};
+	return answer->when.failed ? gg_error_memory(error, verb) : 0;
+}
+
+/* Says which hosts the numbers cover, and which error the intervals hold. */
+static void append_notes(const struct gg_fleet_answer *answer, struct gg_buf *notes)
+{
+	const struct gg_fleet_scope *scope = &answer->scope;
+	size_t missing = scope->host_count - answer->fleet.reported_count;
+
+	gg_buf_printf(notes, "%zu host%s, %.0f process%s", scope->host_count,
+	              scope->host_count == 1 ? "" : "s", scope->process_count,
+	              scope->process_count == 1 ? "" : "es");
+	if (missing > 0)
+		gg_buf_printf(notes, "; %zu of them count with an older snapshot", missing);
+	if (answer->fleet.is_between_hosts)
+		gg_buf_printf(notes,
+		              ". Stacks of %zu of them were drawn; the numbers are for all, and "
+		              "intervals hold the error of sampling and that between hosts.\n",
+		              scope->selected_count);
+	else
+		gg_buf_append_text(notes, ". All of them are in the numbers, and intervals hold "
+		                          "the error of sampling.\n");
+	if (!scope->is_latest && scope->question->metric == GG_METRIC_LIVE && scope->slot_count > 1)
+		gg_buf_append_text(notes, "Live memory is an average over time, not a sum; its "
+		                          "intervals are upper bounds.\n");
+}
+
+int gg_cli_fleet_model(struct gg_fleet_answer *answer, const struct gg_fleet_ask_options *options,
+                       struct gg_error *error)
+{
+	const struct gg_model_name_options naming = { .full_names = true };
+	const struct gg_frame_selection *frames = &options->common.frames;
+	GG_CLEANUP(gg_buf_done) struct gg_buf notes = { 0 };
+	struct gg_model_options how = { 0 };
+	uint64_t groups = options->by_host ? GG_FLEET_EACH_HOST : GG_FLEET_NO_GROUPS;
+	int status;
+
+	append_notes(answer, &notes);
+	gg_frame_selection_options(frames, &how);
+	status = gg_fleet_model_make(&answer->model, &answer->store, &answer->scope, groups, &how,
+	                             gg_buf_text(&notes), error);
+	if (status < 0)
+		return status;
+	if (options->common.full_names)
+		status = gg_model_name_functions(&answer->model, 1, &naming, error);
+	return status == 0 ? gg_frame_selection_apply(frames, &answer->model, 1, error) : status;
+}
+
+void gg_cli_fleet_answer_done(struct gg_fleet_answer *answer)
+{
+	gg_model_free(answer->model);
+	gg_fleet_scope_done(&answer->scope);
+	gg_clickhouse_done(&answer->store);
+	gg_buf_done(&answer->when);
+}

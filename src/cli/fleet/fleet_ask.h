@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * fleet_ask - the options of verbs that ask a fleet, and the answer as a model.
+ */
+#pragma once
+
+#include "cli/command.h"
+#include "cli/fleet/fleet_verbs.h"
+#include "cli/query_options.h"
+#include "fleet/fleet_question.h"
+#include "model/model.h"
+#include "report/report.h"
+
+struct gg_fleet_ask_options {
+	struct gg_report_options common;
+	struct gg_fleet_place place;
+	int metric; /* live, allocated, freed, peak */
+	const char *version, *host;
+	struct gg_option_pairs labels;
+	const char *since, *until, *at;
+	double slot_seconds;
+	bool by_host;
+};
+
+extern const struct gg_option gg_cli_fleet_metric_options[]; /* --metric, --unit */
+extern const struct gg_option gg_cli_fleet_scope_options[];  /* --host, --label */
+extern const struct gg_option gg_cli_fleet_time_options[];   /* --at, --since, --until, --slot */
+
+#define GG_FLEET_ASK_DEFAULTS                                                        \
+	.common = { .metric = -1, .confidence = 0.95, .limit = GG_LIMIT_NOT_GIVEN }, \
+	.slot_seconds = 600
+
+/*
+ * A question with its answer.  The store stays open until gg_cli_fleet_answer_done(), for further
+ * questions about the same scope.
+ */
+struct gg_fleet_answer {
+	struct gg_clickhouse store;
+	struct gg_fleet_label labels[GG_OPTION_PAIRS_MAX];
+	struct gg_fleet_question question;
+	struct gg_fleet_scope scope;
+	struct gg_query query;
+	struct gg_model *model; /* NULL until gg_cli_fleet_load() */
+	struct gg_buf when;
+	struct gg_report_fleet fleet;
+};
+
+/* Reads a time: "2026-11-27 02:40", "@1700000000", or one before now, "2h".  In UTC. */
+GG_MUST_CHECK int gg_cli_fleet_time(const char *text, const char *verb, const char *option,
+                                    uint32_t *ret_time_s, struct gg_error *error);
+
+/* Makes the question, opens the store, and finds the scope.  `verb` is the place of errors. */
+GG_MUST_CHECK int gg_cli_fleet_ask(struct gg_fleet_answer *answer,
+                                   const struct gg_fleet_ask_options *options, const char *service,
+                                   const char *verb, struct gg_error *error);
+
+/* Makes the model, with its notes and the frames that the options select. */
+GG_MUST_CHECK int gg_cli_fleet_model(struct gg_fleet_answer *answer,
+                                     const struct gg_fleet_ask_options *options,
+                                     struct gg_error *error);
+void gg_cli_fleet_answer_done(struct gg_fleet_answer *answer);
+
+/* -EINVAL unless there is exactly one operand, the service. */
+GG_MUST_CHECK int gg_cli_fleet_check_service(const struct gg_invocation *invocation,
+                                             const char *verb);

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * fleet_services - the services of a store: a row for each version, from what every host reports.
+ *
+ *   GG_CLEANUP(gg_fleet_services_done) struct gg_fleet_services services = { 0 };
+ *
+ *   gg_fleet_services_of(&services, &store, "default", 0, UINT32_MAX, error);
+ *
+ * Threads  any, each with a store of its own.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/array.h"
+#include "base/compiler.h"
+#include "fleet/clickhouse.h"
+
+struct gg_fleet_service_row {
+	char *service, *version;
+	size_t host_count;     /* hosts with a process of this version */
+	size_t selected_count; /* of them, hosts whose stacks are in the store */
+	double process_count;
+	double live_bytes, rss_bytes; /* means over the slots of each host, added up */
+	uint32_t last_slot_s;
+};
+
+struct gg_fleet_services {
+	GG_ARRAY(struct gg_fleet_service_row) rows; /* by service, then the latest version first */
+};
+
+/* -ENOENT: the store has no tables.  No service is no error: there are no rows then. */
+GG_MUST_CHECK int gg_fleet_services_of(struct gg_fleet_services *services,
+                                       struct gg_clickhouse *store, const char *tenant,
+                                       uint32_t since_s, uint32_t until_s, struct gg_error *error);
+void gg_fleet_services_done(struct gg_fleet_services *services);

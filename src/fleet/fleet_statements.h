@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * fleet_statements - every SQL statement that questions ask of a store, each with its name.
+ *
+ *   gg_clickhouse_bind(&query, gg_fleet_statement(GG_FLEET_LIVE_TALLIES), values, count, error);
+ *
+ * SQL stands in this file alone (and that of the tables in fleet_schema.c), and each statement has a
+ * test.  All of them run on ClickHouse 18.16 and later: no functions or syntax of newer servers.
+ * Statistics are not made here: a statement gives sums of integers and of their weights, from which
+ * src/stats computes estimates and intervals.
+ *
+ * Threads  any; the texts are constant.
+ */
+#pragma once
+
+enum gg_fleet_statement {
+	GG_FLEET_SERVICES,          /* all series of all services */
+	GG_FLEET_SERIES,            /* the series of a service, with labels */
+	GG_FLEET_HOSTS,             /* the names of hosts */
+	GG_FLEET_LAST_SLOT,         /* the latest slot of a service, and its first */
+	GG_FLEET_PEAK_SLOT,         /* the slot with most live bytes */
+	GG_FLEET_PROCESSES,         /* what each series and host had in a window */
+	GG_FLEET_SLOTS,             /* live, allocated and resident bytes, slot by slot */
+	GG_FLEET_LIVE_TALLIES,      /* sums over snapshots, by series, host group and stack */
+	GG_FLEET_ALLOCATED_TALLIES, /* sums over what was allocated in a window */
+	GG_FLEET_FREED_TALLIES,
+	GG_FLEET_LIVE_STACKS, /* the frames of the stacks that those have */
+	GG_FLEET_DRAWN_STACKS,
+	GG_FLEET_LIVE_FRAMES, /* module and address of their frames */
+	GG_FLEET_DRAWN_FRAMES,
+	GG_FLEET_LIVE_SYMBOLS, /* functions of their frames */
+	GG_FLEET_DRAWN_SYMBOLS,
+};
+
+enum { GG_FLEET_STATEMENT_COUNT = GG_FLEET_DRAWN_SYMBOLS + 1 };
+
+const char *gg_fleet_statement(enum gg_fleet_statement statement);
