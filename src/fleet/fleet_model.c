@@ -402,11 +402,40 @@ static int put_stack(struct make *make, const struct gg_fleet_stack_id *id, uint
 	return status;
 }
 
+static uint64_t group_in(uint64_t groups, uint64_t host)
+{
+	return groups == GG_FLEET_NO_GROUPS   ? 0
+	       : groups == GG_FLEET_EACH_HOST ? host
+	                                      : host % groups;
+}
+
 static uint64_t group_of(const struct make *make, uint64_t host)
 {
-	return make->groups == GG_FLEET_NO_GROUPS   ? 0
-	       : make->groups == GG_FLEET_EACH_HOST ? host
-	                                            : host % make->groups;
+	return group_in(make->groups, host);
+}
+
+int gg_fleet_number_groups(const struct gg_fleet_scope *scope, uint64_t groups, uint32_t *pids)
+{
+	struct gg_map known = { 0 };
+	uint32_t count = 0;
+	int status = 0;
+
+	for (size_t i = 0; i < scope->members.count && status == 0; i++) {
+		const struct gg_fleet_member *member = &scope->members.items[i];
+		uint64_t group = group_in(groups, member->host), pid;
+
+		pids[i] = 0;
+		if (!member->is_selected)
+			continue;
+		pid = gg_map_get(&known, group);
+		if (pid == GG_MAP_NONE) {
+			pid = ++count;
+			status = gg_map_put(&known, group, pid);
+		}
+		pids[i] = (uint32_t)pid;
+	}
+	gg_map_done(&known);
+	return status;
 }
 
 /* Hashes a series and a group: the key of a process. */
@@ -470,39 +499,34 @@ static int put_labels(struct make *make, uint32_t process,
 static int put_processes(struct make *make)
 {
 	const struct gg_fleet_scope *scope = make->scope;
-	struct gg_map pids = { 0 };
-	uint32_t pid_count = 0;
+	uint32_t *pids = calloc(scope->members.count + 1, sizeof(*pids));
 	int status = 0;
 
+	if (pids == NULL || gg_fleet_number_groups(scope, make->groups, pids) < 0) {
+		free(pids);
+		return no_memory(make);
+	}
 	for (size_t i = 0; i < scope->members.count && status == 0; i++) {
 		const struct gg_fleet_member *member = &scope->members.items[i];
 		const struct gg_fleet_scope_series *series = &scope->series.items[member->series];
 		uint64_t group = group_of(make, member->host);
 		uint64_t key = process_key(series->id, group);
-		uint64_t known = gg_map_get(&make->process_map, key), pid;
+		uint64_t known = gg_map_get(&make->process_map, key);
 		struct gg_profile_process process = { .command = scope->question->service };
 		uint32_t id;
 
 		if (!member->is_selected)
 			continue;
 		if (known == GG_MAP_NONE) {
-			pid = gg_map_get(&pids, group);
-			if (pid == GG_MAP_NONE) {
-				pid = ++pid_count;
-				if (gg_map_put(&pids, group, pid) < 0)
-					status = no_memory(make);
-			}
 			for (size_t j = i; j < scope->members.count; j++)
 				if (scope->members.items[j].series == member->series &&
 				    group_of(make, scope->members.items[j].host) == group)
 					process.interval_bytes = fmax(
 						process.interval_bytes,
 						scope->members.items[j].gap_max);
-			process.pid = (uint32_t)pid;
+			process.pid = pids[i];
 			process.end_ns = GG_TIME_NONE;
-			if (status == 0)
-				status = gg_profile_add_process(make->profile, &process, &id,
-				                                make->error);
+			status = gg_profile_add_process(make->profile, &process, &id, make->error);
 			if (status == 0 && gg_map_put(&make->process_map, key, id) < 0)
 				status = no_memory(make);
 			if (status == 0)
@@ -515,7 +539,7 @@ static int put_processes(struct make *make)
 			                                (uint64_t)member->dropped_count,
 			                                make->error);
 	}
-	gg_map_done(&pids);
+	free(pids);
 	return status;
 }
 

@@ -31,3 +31,10 @@ GG_MUST_CHECK int gg_fleet_model_make(struct gg_model **ret_model, struct gg_cli
                                       const struct gg_fleet_scope *scope, uint64_t groups,
                                       const struct gg_model_options *options, const char *notes,
                                       struct gg_error *error);
+
+/*
+ * Sets pids[i] to the pid that the model gives to the host group of member i: groups count from 1
+ * on.  0: the member's stacks are not in the store.  -ENOMEM.
+ */
+GG_MUST_CHECK int gg_fleet_number_groups(const struct gg_fleet_scope *scope, uint64_t groups,
+                                         uint32_t *pids);

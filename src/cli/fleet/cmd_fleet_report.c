@@ -7,6 +7,7 @@
 #include "cli/fleet/fleet_ask.h"
 #include "cli/pager.h"
 #include "cli/profiles.h"
+#include "fleet/fleet_extend.h"
 
 struct fleet_tree_options {
 	struct gg_fleet_ask_options ask; /* first, because the helpers read it */
@@ -20,6 +21,29 @@ static size_t limit_of(const struct gg_report_options *options)
 	if (options->limit != GG_LIMIT_NOT_GIVEN)
 		return options->limit;
 	return options->json ? 1000 : 30;
+}
+
+/* The numbers of drawn hosts become those of all hosts; those of the head as well. */
+static int extend(const struct gg_fleet_answer *answer, struct gg_query_result *result,
+                  struct gg_report_summary *summary, double confidence, struct gg_error *error)
+{
+	struct gg_query all;
+	int status = 0;
+
+	if (!answer->fleet.is_between_hosts)
+		return 0;
+	gg_query_init(&all);
+	all.unit = answer->query.unit;
+	all.metric = GG_METRIC_LIVE;
+	status = gg_fleet_extend_sum(&answer->scope, answer->groups, answer->model, &all,
+	                             &summary->live, confidence, error);
+	all.metric = GG_METRIC_ALLOCATED;
+	if (status == 0)
+		status = gg_fleet_extend_sum(&answer->scope, answer->groups, answer->model, &all,
+		                             &summary->allocated, confidence, error);
+	return status == 0 ? gg_fleet_extend_rows(&answer->scope, answer->groups, answer->model,
+	                                          result, confidence, error)
+	                   : status;
 }
 
 static int print_report(const struct gg_invocation *invocation, struct gg_fleet_answer *answer)
@@ -39,6 +63,12 @@ static int print_report(const struct gg_invocation *invocation, struct gg_fleet_
 	status = gg_cli_end_head(&head, status, invocation->error);
 	if (status < 0)
 		return status;
+	status = extend(answer, result, &head.summary, options->common.confidence,
+	                invocation->error);
+	if (status < 0) {
+		gg_query_result_free(result);
+		return status;
+	}
 	report.result = result;
 	gg_cli_fit_report(&options->common, &invocation->style, &report);
 	if (options->common.json) {
@@ -63,6 +93,9 @@ static int run_report(struct gg_invocation *invocation)
 	if (status == 0)
 		status = gg_cli_fleet_ask(&answer, options, invocation->operands[0], "fleet report",
 		                          invocation->error);
+	/* A host's own row is not the sum of a draw, and needs no extension. */
+	answer.fleet.is_between_hosts = status == 0 && !options->by_host &&
+	                                gg_fleet_is_drawn(&answer.scope);
 	if (status == 0)
 		status = gg_cli_fleet_model(&answer, options, invocation->error);
 	return status == 0 ? print_report(invocation, &answer) : status;

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "fleet/fleet_extend.h"
 #include "fleet/fleet_model.h"
 
 #define AT(field) offsetof(struct gg_fleet_ask_options, field)
@@ -223,6 +224,11 @@ static void append_notes(const struct gg_fleet_answer *answer, struct gg_buf *no
 		              ". Stacks of %zu of them were drawn; the numbers are for all, and "
 		              "intervals hold the error of sampling and that between hosts.\n",
 		              scope->selected_count);
+	else if (gg_fleet_is_drawn(scope))
+		gg_buf_printf(notes,
+		              ". The numbers are of the %zu of them whose stacks were drawn, and "
+		              "intervals hold the error of sampling alone.\n",
+		              scope->selected_count);
 	else
 		gg_buf_append_text(notes, ". All of them are in the numbers, and intervals hold "
 		                          "the error of sampling.\n");
@@ -238,13 +244,14 @@ int gg_cli_fleet_model(struct gg_fleet_answer *answer, const struct gg_fleet_ask
 	const struct gg_frame_selection *frames = &options->common.frames;
 	GG_CLEANUP(gg_buf_done) struct gg_buf notes = { 0 };
 	struct gg_model_options how = { 0 };
-	uint64_t groups = options->by_host ? GG_FLEET_EACH_HOST : GG_FLEET_NO_GROUPS;
 	int status;
 
+	answer->groups = options->by_host ? GG_FLEET_EACH_HOST
+	                                  : gg_fleet_groups_for(&answer->scope);
 	append_notes(answer, &notes);
 	gg_frame_selection_options(frames, &how);
-	status = gg_fleet_model_make(&answer->model, &answer->store, &answer->scope, groups, &how,
-	                             gg_buf_text(&notes), error);
+	status = gg_fleet_model_make(&answer->model, &answer->store, &answer->scope, answer->groups,
+	                             &how, gg_buf_text(&notes), error);
 	if (status < 0)
 		return status;
 	if (options->common.full_names)

@@ -40,7 +40,8 @@ struct gg_fleet_answer {
 	struct gg_fleet_question question;
 	struct gg_fleet_scope scope;
 	struct gg_query query;
-	struct gg_model *model; /* NULL until gg_cli_fleet_load() */
+	uint64_t groups;        /* of hosts, with which the model is made */
+	struct gg_model *model; /* NULL until gg_cli_fleet_model() */
 	struct gg_buf when;
 	struct gg_report_fleet fleet;
 };

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "fleet/fleet_extend.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/map.h"
+#include "fleet/fleet_model.h"
+#include "stats/estimate/two_stage.h"
+
+/* Up to so many hosts each is a unit; more become random groups by their ids, which are hashes. */
+enum { UNITS_MAX = 64, RANDOM_GROUPS = 16 };
+
+bool gg_fleet_is_drawn(const struct gg_fleet_scope *scope)
+{
+	return scope->selected_count < scope->host_count;
+}
+
+uint64_t gg_fleet_groups_for(const struct gg_fleet_scope *scope)
+{
+	if (!gg_fleet_is_drawn(scope))
+		return GG_FLEET_NO_GROUPS;
+	return scope->selected_count <= UNITS_MAX ? GG_FLEET_EACH_HOST : RANDOM_GROUPS;
+}
+
+/* What is known of the units: group g has the pid g + 1 in the model. */
+struct units {
+	double *known, *values;
+	size_t count;
+	double known_total;
+};
+
+static void units_done(struct units *units)
+{
+	free(units->known);
+	free(units->values);
+}
+
+/* Resident memory helps only if every host reports it. */
+static bool has_rss(const struct gg_fleet_scope *scope)
+{
+	for (size_t i = 0; i < scope->members.count; i++)
+		if (!(scope->members.items[i].rss_bytes > 0))
+			return false;
+	return true;
+}
+
+static int make_units(const struct gg_fleet_scope *scope, uint64_t groups, struct units *units,
+                      struct gg_error *error)
+{
+	bool by_rss = has_rss(scope);
+	uint64_t last_host = 0;
+	uint32_t *pids;
+
+	*units = (struct units){ .known_total = by_rss ? scope->rss_bytes
+		                                       : (double)scope->host_count };
+	units->known = calloc(scope->members.count + 1, sizeof(*units->known));
+	units->values = calloc(scope->members.count + 1, sizeof(*units->values));
+	pids = calloc(scope->members.count + 1, sizeof(*pids));
+	if (units->known == NULL || units->values == NULL || pids == NULL ||
+	    gg_fleet_number_groups(scope, groups, pids) < 0) {
+		free(pids);
+		units_done(units);
+		return gg_error_memory(error, "fleet");
+	}
+	for (size_t i = 0; i < scope->members.count; i++) {
+		const struct gg_fleet_member *member = &scope->members.items[i];
+
+		if (pids[i] == 0)
+			continue;
+		if (pids[i] > units->count)
+			units->count = pids[i];
+		units->known[pids[i] - 1] += by_rss ? member->rss_bytes : member->host != last_host;
+		last_host = member->host;
+	}
+	free(pids);
+	return 0;
+}
+
+static void extend(const struct gg_fleet_scope *scope, const struct units *units,
+                   const double *values, enum gg_quantity unit, double confidence,
+                   struct gg_tally *tally)
+{
+	const struct gg_drawn_units drawn = {
+		.values = values,
+		.known = units->known,
+		.unit_count = units->count,
+		.drawn_count = (double)scope->selected_count,
+		.all_count = (double)scope->host_count,
+		.known_total = units->known_total,
+		.sampling_variance = gg_tally_estimate(tally, unit).variance,
+		.sampling_skew = gg_sum_value(&tally->usual[unit].skew) +
+		                 gg_sum_value(&tally->sure[unit].skew) +
+		                 gg_sum_value(&tally->skew_slack[unit]),
+	};
+	struct gg_two_stage sum = gg_two_stage_of(&drawn);
+
+	gg_two_stage_extend(tally, unit, &sum, confidence);
+}
+
+int gg_fleet_extend_sum(const struct gg_fleet_scope *scope, uint64_t groups,
+                        const struct gg_model *model, const struct gg_query *query,
+                        struct gg_tally *tally, double confidence, struct gg_error *error)
+{
+	struct units units;
+	int status;
+
+	if (!gg_fleet_is_drawn(scope))
+		return 0;
+	status = make_units(scope, groups, &units, error);
+	if (status < 0)
+		return status;
+	for (size_t i = 0; i < units.count && status == 0; i++) {
+		struct gg_query one = *query;
+		struct gg_sum_up sum;
+
+		one.pid = (uint32_t)i + 1;
+		status = gg_query_sum(model, &one, &sum, error);
+		if (status == 0)
+			units.values[i] = gg_tally_estimate(&sum.total, query->unit).value;
+	}
+	if (status == 0)
+		extend(scope, &units, units.values, query->unit, confidence, tally);
+	units_done(&units);
+	return status;
+}
+
+/* --- rows ------------------------------------------------------------------------------------ */
+
+/* The values of all rows: for each row those of self by unit, and those of total by unit. */
+struct row_values {
+	const struct gg_model *model;
+	const struct gg_query_result *result;
+	struct units units;
+	struct gg_map row_of; /* hash of a row's identity -> index */
+	double *values;
+};
+
+/* Numbers of labels' rows depend on the selection, so their texts identify them. */
+static uint64_t identity_of(const struct row_values *rows, const struct gg_query_result *result,
+                            const struct gg_query_row *row)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf label = { 0 };
+
+	if (result->query.by != GG_BY_LABEL)
+		return row->key;
+	gg_query_row_label(rows->model, result, row, &label);
+	return gg_fleet_service_id(gg_buf_text(&label));
+}
+
+static double *values_of(const struct row_values *rows, size_t row, bool is_total)
+{
+	return rows->values + (2 * row + is_total) * rows->units.count;
+}
+
+static int add_unit(struct row_values *rows, size_t unit, struct gg_error *error)
+{
+	struct gg_query query = rows->result->query;
+	struct gg_query_result *part;
+	int status;
+
+	query.pid = (uint32_t)unit + 1;
+	status = gg_query_rows(rows->model, &query, &part, error);
+	if (status < 0)
+		return status;
+	for (size_t i = 0; i < part->row_count; i++) {
+		uint64_t row = gg_map_get(&rows->row_of, identity_of(rows, part, &part->rows[i]));
+
+		if (row == GG_MAP_NONE)
+			continue;
+		values_of(rows, row,
+		          false)[unit] = gg_tally_estimate(part->rows[i].self, query.unit).value;
+		values_of(rows, row,
+		          true)[unit] = gg_tally_estimate(part->rows[i].total, query.unit).value;
+	}
+	gg_query_result_free(part);
+	return 0;
+}
+
+static int find_values(struct row_values *rows, struct gg_error *error)
+{
+	const struct gg_query_result *result = rows->result;
+	int status = 0;
+
+	rows->values = calloc(2 * result->row_count * rows->units.count + 1, sizeof(*rows->values));
+	if (rows->values == NULL)
+		return gg_error_memory(error, "fleet");
+	for (size_t i = 0; i < result->row_count; i++)
+		if (gg_map_put(&rows->row_of, identity_of(rows, result, &result->rows[i]), i) < 0)
+			return gg_error_memory(error, "fleet");
+	for (size_t i = 0; i < rows->units.count && status == 0; i++)
+		status = add_unit(rows, i, error);
+	return status;
+}
+
+int gg_fleet_extend_rows(const struct gg_fleet_scope *scope, uint64_t groups,
+                         const struct gg_model *model, struct gg_query_result *result,
+                         double confidence, struct gg_error *error)
+{
+	struct row_values rows = { .model = model, .result = result };
+	enum gg_quantity unit = result->query.unit;
+	int status;
+
+	if (!gg_fleet_is_drawn(scope))
+		return 0;
+	status = make_units(scope, groups, &rows.units, error);
+	if (status < 0)
+		return status;
+	status = find_values(&rows, error);
+	for (size_t i = 0; i < result->row_count && status == 0; i++) {
+		/* The tallies are the result's own, and rows of some groupings have one for both. */
+		struct gg_tally *self = &result->tallies[result->rows[i].self - result->tallies];
+		struct gg_tally *total = &result->tallies[result->rows[i].total - result->tallies];
+
+		extend(scope, &rows.units, values_of(&rows, i, false), unit, confidence, self);
+		if (total != self)
+			extend(scope, &rows.units, values_of(&rows, i, true), unit, confidence,
+			       total);
+	}
+	if (status == 0)
+		status = gg_fleet_extend_sum(scope, groups, model, &result->query, &result->total,
+		                             confidence, error);
+	free(rows.values);
+	gg_map_done(&rows.row_of);
+	units_done(&rows.units);
+	return status;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * fleet_extend - from the hosts whose stacks are in the store to all hosts that report.
+ *
+ *   uint64_t groups = gg_fleet_groups_for(&scope);
+ *   gg_fleet_model_make(&model, &store, &scope, groups, ...);
+ *   gg_query_rows(model, &query, &result, error);
+ *   gg_fleet_extend_rows(&scope, groups, model, result, 0.95, error);
+ *
+ * If every host's stacks are there, nothing changes: intervals hold the error of sampling.
+ * Otherwise each row becomes the estimate for all hosts, and its interval holds the error between
+ * hosts too (stats/estimate/two_stage.h).  What is known of every host is its resident memory, or
+ * that it is one host.
+ *
+ * Threads  any; the model is only read.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+#include "base/error.h"
+#include "fleet/fleet_question.h"
+#include "model/model.h"
+#include "query/query.h"
+
+/* True if stacks of some hosts are not in the store. */
+bool gg_fleet_is_drawn(const struct gg_fleet_scope *scope);
+
+/* The host groups that the model of such a scope needs; GG_FLEET_NO_GROUPS if it needs none. */
+uint64_t gg_fleet_groups_for(const struct gg_fleet_scope *scope);
+
+/* `groups`: those with which the model was made. */
+GG_MUST_CHECK int gg_fleet_extend_rows(const struct gg_fleet_scope *scope, uint64_t groups,
+                                       const struct gg_model *model, struct gg_query_result *result,
+                                       double confidence, struct gg_error *error);
+
+/* Extends the sum of a query, such as a total in a head. */
+GG_MUST_CHECK int gg_fleet_extend_sum(const struct gg_fleet_scope *scope, uint64_t groups,
+                                      const struct gg_model *model, const struct gg_query *query,
+                                      struct gg_tally *tally, double confidence,
+                                      struct gg_error *error);
