@@ -40,6 +40,7 @@ enum gg_variables {
 	GG_READS_DIRECTORIES = 1 << 2, /* in which regions are */
 	GG_READS_AGENT = 1 << 3,       /* the agent, and settings for it */
 	GG_SENDS = 1 << 4,             /* settings of OpenTelemetry for senders */
+	GG_READS_FLEET = 1 << 5,       /* the store of a fleet */
 };
 
 struct gg_command {

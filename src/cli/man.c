@@ -209,6 +209,8 @@ static void print_environment(const struct gg_command *command, FILE *stream)
 		  "The number of events that the ring of each process holds." },
 		{ GG_READS_AGENT, "GEIGER_...",
 		  "Other settings of the agent: geiger-agent(7).  Options come first." },
+		{ GG_READS_FLEET, "GEIGER_FLEET_STORE",
+		  "The store without --store: an address, or the directory of geiger fleet up." },
 		{ GG_SENDS, "OTEL_EXPORTER_OTLP_ENDPOINT",
 		  "The receiver without --to: a URL to which the path of profiles is added.  "
 		  "OTEL_EXPORTER_OTLP_PROFILES_ENDPOINT is a whole URL." },

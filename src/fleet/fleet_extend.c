@@ -23,7 +23,7 @@ uint64_t gg_fleet_groups_for(const struct gg_fleet_scope *scope)
 	return scope->selected_count <= UNITS_MAX ? GG_FLEET_EACH_HOST : RANDOM_GROUPS;
 }
 
-/* What is known of the units: group g has the pid g + 1 in the model. */
+/* The units with their known sizes: group g has the pid g + 1 in the model. */
 struct units {
 	double *known, *values;
 	size_t count;
@@ -208,7 +208,7 @@ int gg_fleet_extend_rows(const struct gg_fleet_scope *scope, uint64_t groups,
 		return status;
 	status = find_values(&rows, error);
 	for (size_t i = 0; i < result->row_count && status == 0; i++) {
-		/* The tallies are the result's own, and rows of some groupings have one for both. */
+		/* The result owns the tallies, and rows of some groupings have one for both. */
 		struct gg_tally *self = &result->tallies[result->rows[i].self - result->tallies];
 		struct gg_tally *total = &result->tallies[result->rows[i].total - result->tallies];
 

@@ -9,8 +9,8 @@
  *
  * If every host's stacks are there, nothing changes: intervals hold the error of sampling.
  * Otherwise each row becomes the estimate for all hosts, and its interval holds the error between
- * hosts too (stats/estimate/two_stage.h).  What is known of every host is its resident memory, or
- * that it is one host.
+ * hosts too (stats/estimate/two_stage.h).  The known size of a host is its resident memory, or 1 if
+ * some host does not report it.
  *
  * Threads  any; the model is only read.
  */

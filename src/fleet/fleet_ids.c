@@ -223,7 +223,7 @@ uint64_t gg_fleet_named_frame_id(const char *function, const char *file, uint32_
 
 struct gg_fleet_stack_id gg_fleet_stack_id(const uint64_t *frames, size_t count)
 {
-	struct gg_fleet_stack_id id;
+	struct gg_fleet_stack_id id = { 0 };
 	struct sip sip = begin(id_key);
 
 	sip.v1 ^= 0xee;

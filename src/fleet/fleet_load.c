@@ -242,7 +242,7 @@ static int make_series(struct load *load)
 
 /* --- samples --------------------------------------------------------------------------------- */
 
-/* The interval for which 1 - exp(-length / interval) is the sample's p; 0: there is none. */
+/* Finds the interval for which 1 - exp(-length / interval) is the sample's p; 0: no interval. */
 static double gap_of(const struct gg_draw *draw)
 {
 	if (draw->sampling_interval <= 1)

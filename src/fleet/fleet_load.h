@@ -10,8 +10,8 @@
  * allocations and frees.  Samples keep their size and their sampling interval, so nothing is
  * scaled before it is stored.
  *
- * Repeats  Loading the same profile with the same plan again changes nothing: each row has its whole
- *          identity in its key.
+ * Repeats  Loading the same profile with the same plan again changes nothing: each row has its
+ *          whole identity in its key.
  * Refuses  profiles whose samples were not taken by inclusion (poisson-count, stride,
  *          per-allocation), and profiles with sums in place of samples (-ENOTSUP).
  * Threads  any, each with a store of its own.

@@ -11,7 +11,7 @@
 #include "fleet/fleet_statements.h"
 #include "profile/profile.h"
 
-enum { ID_BYTES = 16, FRAMES_MAX = 1 << 16, LINES_MAX = 256 };
+enum { ID_BYTES = 16, FRAMES_MAX = 1 << 16, FRAME_LINES_MAX = 256 };
 
 /* A row of the tallies. */
 struct tally_row {
@@ -65,7 +65,7 @@ static void read_moments(struct gg_clickhouse_rows *rows, struct gg_moments *mom
 	moments->skew.high = gg_clickhouse_read_double(rows) / slots;
 }
 
-static struct gg_tally read_tally(struct gg_clickhouse_rows *rows, double slots)
+struct gg_tally gg_fleet_read_tally(struct gg_clickhouse_rows *rows, double slots, bool is_folded)
 {
 	struct gg_tally tally = { 0 };
 	double count = gg_clickhouse_read_double(rows) / slots;
@@ -79,48 +79,56 @@ static struct gg_tally read_tally(struct gg_clickhouse_rows *rows, double slots)
 	read_moments(rows, &tally.usual[GG_ALLOCATIONS], slots);
 	read_moments(rows, &tally.sure[GG_BYTES], slots);
 	read_moments(rows, &tally.sure[GG_ALLOCATIONS], slots);
+	for (int i = 0; i < GG_QUANTITY_COUNT && is_folded; i++)
+		tally.skew_slack[i].high = gg_clickhouse_read_double(rows) / slots;
+	for (int i = 0; i < GG_QUANTITY_COUNT && is_folded; i++)
+		tally.unknown[i].high = gg_clickhouse_read_u8(rows);
 	/* How long a block lived within the window is not known, so its skew is only bounded. */
 	for (int i = 0; i < GG_QUANTITY_COUNT && slots > 1; i++) {
-		tally.skew_slack[i].high = tally.usual[i].skew.high + tally.sure[i].skew.high;
+		tally.skew_slack[i].high += tally.usual[i].skew.high + tally.sure[i].skew.high;
 		tally.usual[i].skew.high = tally.sure[i].skew.high = 0;
 	}
 	return tally;
 }
 
-static int read_tallies(struct make *make)
+/* Reads the rows of one statement. */
+static int read_sums(struct make *make, int statement, bool is_folded)
 {
-	static const int statements[] = {
-		[GG_METRIC_LIVE] = GG_FLEET_LIVE_TALLIES,
-		[GG_METRIC_ALLOCATED] = GG_FLEET_ALLOCATED_TALLIES,
-		[GG_METRIC_FREED] = GG_FLEET_FREED_TALLIES,
-	};
 	GG_CLEANUP(gg_buf_done) struct gg_buf reply = { 0 };
 	enum gg_metric metric = make->scope->question->metric;
 	double slots = metric == GG_METRIC_LIVE && make->scope->slot_count > 1
 	                       ? make->scope->slot_count
 	                       : 1;
 	struct gg_clickhouse_rows rows;
-	int status = gg_fleet_scope_ask(make->scope, make->store, statements[metric], make->groups,
-	                                &reply, make->error);
+	int status = gg_fleet_scope_ask(make->scope, make->store, statement, make->groups, &reply,
+	                                make->error);
 
 	rows = gg_clickhouse_rows_of(&reply);
 	while (status == 0 && gg_clickhouse_rows_more(&rows)) {
 		struct tally_row row = { .series = gg_clickhouse_read_u64(&rows) };
 		const unsigned char *id;
-		double count;
 
 		row.group = gg_clickhouse_read_u64(&rows);
 		id = gg_clickhouse_read_bytes(&rows, ID_BYTES);
 		if (id != NULL)
 			memcpy(row.stack.bytes, id, ID_BYTES);
-		row.tally = read_tally(&rows, slots);
-		count = gg_sum_value(&row.tally.usual[GG_ALLOCATIONS].seen) +
-		        gg_sum_value(&row.tally.sure[GG_ALLOCATIONS].seen);
-		/* A stack that only allocated in the window has a row of zeros among the frees. */
-		if (count > 0 && !gg_array_push(&make->rows, row))
+		row.tally = gg_fleet_read_tally(&rows, slots, is_folded);
+		if (!gg_array_push(&make->rows, row))
 			return no_memory(make);
 	}
 	return status == 0 ? gg_fleet_check_rows(&rows, make->error) : status;
+}
+
+/* Samples that the store knows one by one, and sums that hosts folded. */
+static int read_tallies(struct make *make)
+{
+	enum gg_metric metric = make->scope->question->metric;
+	int statement = metric == GG_METRIC_LIVE        ? GG_FLEET_LIVE_TALLIES
+	                : metric == GG_METRIC_ALLOCATED ? GG_FLEET_ALLOCATED_TALLIES
+	                                                : GG_FLEET_FREED_TALLIES;
+	int status = read_sums(make, statement, false);
+
+	return status == 0 ? read_sums(make, GG_FLEET_FOLDED_TALLIES, true) : status;
 }
 
 /* --- names ----------------------------------------------------------------------------------- */
@@ -311,8 +319,8 @@ static int put_lines(struct make *make, const struct store_frame *frame)
 {
 	const char *end = make->symbol_rows.data + make->symbol_rows.length;
 	struct gg_clickhouse_rows rows = { frame->symbol, (const unsigned char *)end, false };
-	struct gg_profile_line lines[LINES_MAX] = { 0 };
-	char *texts[2 * LINES_MAX] = { 0 };
+	struct gg_profile_line lines[FRAME_LINES_MAX] = { 0 };
+	char *texts[2 * FRAME_LINES_MAX] = { 0 };
 	uint64_t counts[3] = { 0 };
 	size_t text_count = 0, length;
 	int status = 0;
@@ -324,7 +332,7 @@ static int put_lines(struct make *make, const struct store_frame *frame)
 			                            : NULL;
 			uint32_t number = part == 2 ? gg_clickhouse_read_u32(&rows) : 0;
 
-			if (i >= LINES_MAX)
+			if (i >= FRAME_LINES_MAX)
 				continue;
 			if (part == 2) {
 				lines[i].line = number;
@@ -338,8 +346,8 @@ static int put_lines(struct make *make, const struct store_frame *frame)
 			text_count++;
 		}
 	}
-	if (counts[0] > LINES_MAX)
-		counts[0] = LINES_MAX;
+	if (counts[0] > FRAME_LINES_MAX)
+		counts[0] = FRAME_LINES_MAX;
 	for (uint32_t i = 0; i < counts[0]; i++) {
 		lines[i].frame = frame->number;
 		lines[i].depth = i;

@@ -38,3 +38,9 @@ GG_MUST_CHECK int gg_fleet_model_make(struct gg_model **ret_model, struct gg_cli
  */
 GG_MUST_CHECK int gg_fleet_number_groups(const struct gg_fleet_scope *scope, uint64_t groups,
                                          uint32_t *pids);
+
+/*
+ * Reads the sums of a tally from a row of a statement of tallies, and divides them by `slots`.
+ * `is_folded`: the row is of a statement about folded sums, which has more columns.
+ */
+struct gg_tally gg_fleet_read_tally(struct gg_clickhouse_rows *rows, double slots, bool is_folded);

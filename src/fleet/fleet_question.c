@@ -10,7 +10,7 @@
 #include "fleet/fleet_schema.h"
 #include "fleet/fleet_statements.h"
 
-enum { SNAPSHOT_SLOTS = 2, PPM = 1000000, NAMES_MAX = 5 };
+enum { SNAPSHOT_SLOTS = 2, PPM = 1000000, ADVICE_NAMES_MAX = 5 };
 
 int gg_fleet_check_rows(const struct gg_clickhouse_rows *rows, struct gg_error *error)
 {
@@ -31,6 +31,12 @@ void gg_fleet_scope_done(struct gg_fleet_scope *scope)
 	gg_array_done(&scope->series_ids);
 	gg_array_done(&scope->members);
 	*scope = (struct gg_fleet_scope){ 0 };
+}
+
+/* The number that the table `folded` has for a metric. */
+static uint64_t folded_metric(enum gg_metric metric)
+{
+	return metric == GG_METRIC_ALLOCATED ? 0 : metric == GG_METRIC_FREED ? 1 : 2;
 }
 
 int gg_fleet_scope_ask(const struct gg_fleet_scope *scope, struct gg_clickhouse *store,
@@ -54,6 +60,7 @@ int gg_fleet_scope_ask(const struct gg_fleet_scope *scope, struct gg_clickhouse 
 		gg_clickhouse_u64("to", scope->to_s),
 		gg_clickhouse_u64("groups", groups),
 		gg_clickhouse_u64("all_slots", !scope->is_latest),
+		gg_clickhouse_u64("metric", folded_metric(question->metric)),
 	};
 	int status = gg_clickhouse_bind(&query, gg_fleet_statement(statement), values,
 	                                GG_COUNT(values), error);
@@ -151,9 +158,9 @@ static void add_name(struct gg_buf *names, size_t *count, const char *name)
 	snprintf(quoted, sizeof(quoted), "'%.150s'", name);
 	if (strstr(gg_buf_text(names), quoted) != NULL)
 		return;
-	if (++*count <= NAMES_MAX)
+	if (++*count <= ADVICE_NAMES_MAX)
 		gg_buf_printf(names, "%s%s", *count > 1 ? ", " : "", quoted);
-	else if (*count == NAMES_MAX + 1)
+	else if (*count == ADVICE_NAMES_MAX + 1)
 		gg_buf_append_text(names, ", ...");
 }
 

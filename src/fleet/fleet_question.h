@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fleet_question - which part of a fleet is asked about: service, versions, labels, hosts, times.
+ * fleet_question - the part of a fleet that a question is about: service, versions, hosts, times.
  *
  *   struct gg_fleet_question question = { .tenant = "default", .service = "checkout" };
  *   struct gg_fleet_scope scope;
@@ -28,7 +28,7 @@
 #include "fleet/fleet_ids.h"
 #include "query/query.h"
 
-/* When live memory is asked for. */
+/* The time of live memory. */
 enum gg_fleet_when {
 	GG_FLEET_AT_END,  /* the last snapshot of each host */
 	GG_FLEET_AT_TIME, /* the last one before a moment */

@@ -13,9 +13,8 @@
 static const struct migration {
 	uint32_t number;
 	const char *table, *columns;
-	const char *
-		version_column; /* of two rows with one key the larger one stays; "": the newer row */
-	const char *layout;     /* partition and order */
+	const char *version_column; /* the larger of two rows with one key stays; "": the newer */
+	const char *layout;         /* partition and order */
 } migrations[] = {
 	{ 1, "schema", "version UInt32, at DateTime", "", "ORDER BY version" },
 	{ 2, "series",

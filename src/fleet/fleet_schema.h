@@ -2,7 +2,7 @@
 /*
  * fleet_schema - the tables of a fleet, and how an older store gets them.
  *
- *   gg_fleet_schema_print("default", NULL, &text);                   what --apply would run
+ *   gg_fleet_schema_print("default", NULL, &text, error);            what --apply would run
  *   gg_fleet_schema_apply(&store, "default", NULL, &count, error);
  *   gg_fleet_schema_check(&store, "default", error);                 before every question
  *

@@ -3,20 +3,106 @@
  * fleet_statements - the texts.
  *
  * The tallies repeat the rule of gg_share_of() (src/stats/estimate/tally.h) for samples that a
- * scheme takes by inclusion: k samples of z bytes, of length `len`, drawn with the sampling interval
- * `gap`, were each taken with p = 1 - m, m = exp(-len / gap).  A gap of at most 1 takes everything.
- * Columns: number of samples, largest gap, largest gap / len, largest 1 / len, and then seen, value,
- * variance and skew of bytes (a) and allocations (b) of samples that were likely to be missed, and
- * the same (c, d) of those with p >= 0.98.
+ * scheme takes by inclusion: k samples of z bytes and of length `len` were drawn with the sampling
+ * interval `gap`, so each was taken with p = 1 - m, m = exp(-len / gap).  A gap of at most 1 takes
+ * everything.
+ *
+ * Columns of a tally: number of samples, largest gap, largest gap / len, largest 1 / len; then
+ * seen, value, variance and skew of bytes (a) and of allocations (b) of samples that were likely
+ * to be missed; and the same (c, d) of those with p >= 0.98.  Folded sums also have the slack of
+ * both third cumulants (e), and whether the errors are unknown (u).
  *
  * {groups} is 0 for no host groups, 1 for a group for each host, and otherwise their number.
- * {all_slots} = 0 takes the latest snapshot of each series and host in the window alone.
+ * {all_slots} = 0 takes the latest snapshot of each series and host in the window alone.  {metric}
+ * is that of `folded`: 0 allocated, 1 freed, 2 live.
  */
 #include "fleet/fleet_statements.h"
 
 #include <stddef.h>
 
 #include "base/assert.h"
+
+/* clang-format off */
+
+/* The rows that a question is about. */
+#define WINDOW \
+	"service = {service} AND slot >= toDateTime({from}) AND slot < " \
+	"toDateTime({to}) AND series IN ({series}) AND ({any_host} OR host = " \
+	"{host}) "
+
+/* Takes the latest snapshot of each series and host alone. */
+#define LATEST \
+	"AND ({all_slots} OR (series, host, slot) IN (SELECT series, host, " \
+	"max(slot) FROM {db}.process WHERE service = {service} AND slot >= " \
+	"toDateTime({from}) AND slot < toDateTime({to}) GROUP BY series, host)) "
+
+/* The sums of a tally. */
+#define SUMS \
+	"sum(k) AS t_n, max(if(gap > 1, gap, 0.)) AS t_gap, max(if(gap > 1, gap " \
+	"/ len, 0.)) AS t_reserve, max(1 / len) AS t_least, sum(if(sure, 0., k * " \
+	"z)) AS a1, sum(if(sure, 0., k * z / p)) AS a2, sum(if(sure, 0., k * z * " \
+	"z * m / (p * p))) AS a3, sum(if(sure, 0., k * z * z * z * m * (1 + m) / " \
+	"(p * p * p))) AS a4, sum(if(sure, 0., k)) AS b1, sum(if(sure, 0., k / " \
+	"p)) AS b2, sum(if(sure, 0., k * m / (p * p))) AS b3, sum(if(sure, 0., k " \
+	"* m * (1 + m) / (p * p * p))) AS b4, sum(if(sure, k * z, 0.)) AS c1, " \
+	"sum(if(sure, k * z / p, 0.)) AS c2, sum(if(sure, k * z * z * m / (p * " \
+	"p), 0.)) AS c3, sum(if(sure, k * z * z * z * m * (1 + m) / (p * p * p), " \
+	"0.)) AS c4, sum(if(sure, k, 0.)) AS d1, sum(if(sure, k / p, 0.)) AS d2, " \
+	"sum(if(sure, k * m / (p * p), 0.)) AS d3, sum(if(sure, k * m * (1 + m) " \
+	"/ (p * p * p), 0.)) AS d4 "
+
+#define FOLDED_SUMS \
+	"toFloat64(sum(n)) AS t_n, toFloat64(max(gap_max)) AS t_gap, " \
+	"toFloat64(max(reserve_count)) AS t_reserve, max(1 / " \
+	"toFloat64(greatest(least_size, 1))) AS t_least, toFloat64(sum(seen)) AS " \
+	"a1, sum(bytes) AS a2, toFloat64(sum(bytes_var)) AS a3, " \
+	"toFloat64(sum(bytes_skew)) AS a4, toFloat64(sum(n)) - " \
+	"toFloat64(sum(sure_n)) AS b1, sum(count) AS b2, " \
+	"toFloat64(sum(count_var)) AS b3, toFloat64(sum(count_skew)) AS b4, " \
+	"toFloat64(sum(sure_seen)) AS c1, c1 + toFloat64(sum(missed_bytes)) AS " \
+	"c2, toFloat64(sum(sure_bytes_var)) AS c3, toFloat64(0) AS c4, " \
+	"toFloat64(sum(sure_n)) AS d1, d1 + toFloat64(sum(missed_count)) AS d2, " \
+	"toFloat64(sum(sure_count_var)) AS d3, toFloat64(0) AS d4, " \
+	"toFloat64(sum(bytes_slack)) AS e1, toFloat64(sum(count_slack)) AS e2, " \
+	"toUInt8(max(unknown % 2)) AS u1, toUInt8(max(intDiv(unknown, 2) % 2)) " \
+	"AS u2 "
+
+/* The weights of a row. */
+#define WEIGHTS \
+	"toFloat64(size) AS z, if(size > 1, toFloat64(size), 1.) AS len, gap, " \
+	"len / gap AS x, if(gap <= 1, 0., exp(-x)) AS m, if(gap <= 1, 1., if(x < " \
+	"1e-5, x * (1 - x / 2), 1 - m)) AS p, p >= 0.98 AS sure "
+
+#define HOST_GROUP \
+	"multiIf({groups} = 0, toUInt64(0), {groups} = 1, host, host % " \
+	"greatest({groups}, 1)) AS grp "
+
+#define BY_STACK \
+	"GROUP BY series, grp, stack ORDER BY series, grp, stack FORMAT " \
+	"RowBinary"
+
+#define TALLIES(count, table, condition) \
+	"SELECT series, grp, stack, " SUMS "FROM (SELECT series, " HOST_GROUP ", stack, toFloat64(" count \
+	") AS k, " WEIGHTS "FROM {db}." table " FINAL WHERE " WINDOW condition ") " BY_STACK
+
+#define STACK_IDS(table) \
+	"(stack IN (SELECT stack FROM {db}." table " WHERE " WINDOW ") OR stack IN (SELECT stack FROM " \
+	"{db}.folded WHERE " WINDOW "AND metric = {metric})) "
+
+#define FRAME_IDS(table) \
+	"SELECT arrayJoin(frames) FROM {db}.stack WHERE service = {service} AND " STACK_IDS(table)
+
+#define STACKS(table) \
+	"SELECT stack, frames FROM {db}.stack WHERE service = {service} AND " STACK_IDS(table) \
+	"FORMAT RowBinary"
+
+#define FRAMES(table) \
+	"SELECT frame, build_id, address, module FROM {db}.frame WHERE frame IN (" FRAME_IDS(table) \
+	") FORMAT RowBinary"
+
+#define SYMBOLS(table) \
+	"SELECT frame, functions, files, lines FROM {db}.symbol FINAL WHERE frame IN (" \
+	FRAME_IDS(table) ") FORMAT RowBinary"
 
 static const char *const statements[GG_FLEET_STATEMENT_COUNT] = {
 	[GG_FLEET_SERVICES] =
@@ -25,23 +111,22 @@ static const char *const statements[GG_FLEET_STATEMENT_COUNT] = {
 	[GG_FLEET_SERIES] =
 		"SELECT service, series, service_name, version, kind, heap, type, keys, "
 		"vals FROM {db}.series WHERE service = {service} FORMAT RowBinary",
-	[GG_FLEET_HOSTS] = "SELECT host, name FROM {db}.host FORMAT RowBinary",
+	[GG_FLEET_HOSTS] =
+		"SELECT host, name FROM {db}.host FORMAT RowBinary",
 	[GG_FLEET_LAST_SLOT] =
 		"SELECT max(toUInt32(slot)) AS last_slot, min(toUInt32(slot)) AS "
-		"first_slot FROM {db}.process WHERE service = {service} AND slot >= "
-		"toDateTime({from}) AND slot < toDateTime({to}) AND series IN ({series}) "
-		"AND ({any_host} OR host = {host}) FORMAT RowBinary",
+		"first_slot FROM {db}.process WHERE " WINDOW
+		"FORMAT RowBinary",
 	[GG_FLEET_PEAK_SLOT] =
 		"SELECT toUInt32(slot) AS s, sum(live_bytes) AS live FROM {db}.process "
-		"FINAL WHERE service = {service} AND slot >= toDateTime({from}) AND slot < "
-		"toDateTime({to}) AND series IN ({series}) AND ({any_host} OR host = "
-		"{host}) GROUP BY s ORDER BY live DESC, s LIMIT 1 FORMAT RowBinary",
+		"FINAL WHERE " WINDOW
+		"GROUP BY s ORDER BY live DESC, s LIMIT 1 FORMAT RowBinary",
 	[GG_FLEET_PROCESSES] =
 		"SELECT service, series, host, toUInt32(max(slot)) AS last_slot, "
 		"toUInt32(uniqExact(slot)) AS slots, toUInt32(max(processes)) AS most, "
 		"toUInt32(max(selected_ppm)) AS selected, max(gap_max) AS gap, "
 		"toUInt8(max(scheme)) AS law, avg(rss) AS rss_mean, avg(live_bytes) AS "
-		"live_mean, sum(allocated_bytes) AS allocated, toFloat64(sum(dropped)) AS "
+		"live_mean, sum(allocated_bytes) AS allocated, toFloat64(max(dropped)) AS "
 		"lost FROM {db}.process FINAL WHERE ({any_service} OR service = {service}) "
 		"AND slot >= toDateTime({from}) AND slot < toDateTime({to}) AND "
 		"({any_series} OR series IN ({series})) AND ({any_host} OR host = {host}) "
@@ -50,111 +135,38 @@ static const char *const statements[GG_FLEET_STATEMENT_COUNT] = {
 	[GG_FLEET_SLOTS] =
 		"SELECT toUInt32(slot) AS s, series, toUInt32(uniqExact(host)) AS hosts, "
 		"sum(live_bytes) AS live, sum(allocated_bytes) AS allocated, "
-		"toFloat64(sum(rss)) AS resident FROM {db}.process FINAL WHERE service = "
-		"{service} AND slot >= toDateTime({from}) AND slot < toDateTime({to}) AND "
-		"series IN ({series}) AND ({any_host} OR host = {host}) GROUP BY s, series "
-		"ORDER BY s, series FORMAT RowBinary",
+		"toFloat64(sum(rss)) AS resident FROM {db}.process FINAL WHERE " WINDOW
+		"GROUP BY s, series ORDER BY s, series FORMAT RowBinary",
 	[GG_FLEET_LIVE_TALLIES] =
-		"SELECT series, grp, stack, sum(k) AS t_n, max(if(gap > 1, gap, 0.)) AS "
-		"t_gap, max(if(gap > 1, gap / len, 0.)) AS t_reserve, max(1 / len) AS "
-		"t_least, sum(if(sure, 0., k * z)) AS a1, sum(if(sure, 0., k * z / p)) AS "
-		"a2, sum(if(sure, 0., k * z * z * m / (p * p))) AS a3, sum(if(sure, 0., k "
-		"* z * z * z * m * (1 + m) / (p * p * p))) AS a4, sum(if(sure, 0., k)) AS "
-		"b1, sum(if(sure, 0., k / p)) AS b2, sum(if(sure, 0., k * m / (p * p))) AS "
-		"b3, sum(if(sure, 0., k * m * (1 + m) / (p * p * p))) AS b4, sum(if(sure, "
-		"k * z, 0.)) AS c1, sum(if(sure, k * z / p, 0.)) AS c2, sum(if(sure, k * z "
-		"* z * m / (p * p), 0.)) AS c3, sum(if(sure, k * z * z * z * m * (1 + m) / "
-		"(p * p * p), 0.)) AS c4, sum(if(sure, k, 0.)) AS d1, sum(if(sure, k / p, "
-		"0.)) AS d2, sum(if(sure, k * m / (p * p), 0.)) AS d3, sum(if(sure, k * m "
-		"* (1 + m) / (p * p * p), 0.)) AS d4 FROM (SELECT series, multiIf({groups} "
-		"= 0, toUInt64(0), {groups} = 1, host, host % greatest({groups}, 1)) AS "
-		"grp, stack, toFloat64(n) AS k, toFloat64(size) AS z, if(size > 1, "
-		"toFloat64(size), 1.) AS len, gap, len / gap AS x, if(gap <= 1, 0., "
-		"exp(-x)) AS m, if(gap <= 1, 1., if(x < 1e-5, x * (1 - x / 2), 1 - m)) AS "
-		"p, p >= 0.98 AS sure FROM {db}.live FINAL WHERE service = {service} AND "
-		"slot >= toDateTime({from}) AND slot < toDateTime({to}) AND series IN "
-		"({series}) AND ({any_host} OR host = {host}) AND ({all_slots} OR (series, "
-		"host, slot) IN (SELECT series, host, max(slot) FROM {db}.process WHERE "
-		"service = {service} AND slot >= toDateTime({from}) AND slot < "
-		"toDateTime({to}) GROUP BY series, host))) GROUP BY series, grp, stack "
-		"ORDER BY series, grp, stack FORMAT RowBinary",
+		TALLIES("n", "live", LATEST),
 	[GG_FLEET_ALLOCATED_TALLIES] =
-		"SELECT series, grp, stack, sum(k) AS t_n, max(if(gap > 1, gap, 0.)) AS "
-		"t_gap, max(if(gap > 1, gap / len, 0.)) AS t_reserve, max(1 / len) AS "
-		"t_least, sum(if(sure, 0., k * z)) AS a1, sum(if(sure, 0., k * z / p)) AS "
-		"a2, sum(if(sure, 0., k * z * z * m / (p * p))) AS a3, sum(if(sure, 0., k "
-		"* z * z * z * m * (1 + m) / (p * p * p))) AS a4, sum(if(sure, 0., k)) AS "
-		"b1, sum(if(sure, 0., k / p)) AS b2, sum(if(sure, 0., k * m / (p * p))) AS "
-		"b3, sum(if(sure, 0., k * m * (1 + m) / (p * p * p))) AS b4, sum(if(sure, "
-		"k * z, 0.)) AS c1, sum(if(sure, k * z / p, 0.)) AS c2, sum(if(sure, k * z "
-		"* z * m / (p * p), 0.)) AS c3, sum(if(sure, k * z * z * z * m * (1 + m) / "
-		"(p * p * p), 0.)) AS c4, sum(if(sure, k, 0.)) AS d1, sum(if(sure, k / p, "
-		"0.)) AS d2, sum(if(sure, k * m / (p * p), 0.)) AS d3, sum(if(sure, k * m "
-		"* (1 + m) / (p * p * p), 0.)) AS d4 FROM (SELECT series, multiIf({groups} "
-		"= 0, toUInt64(0), {groups} = 1, host, host % greatest({groups}, 1)) AS "
-		"grp, stack, toFloat64(allocated) AS k, toFloat64(size) AS z, if(size > 1, "
-		"toFloat64(size), 1.) AS len, gap, len / gap AS x, if(gap <= 1, 0., "
-		"exp(-x)) AS m, if(gap <= 1, 1., if(x < 1e-5, x * (1 - x / 2), 1 - m)) AS "
-		"p, p >= 0.98 AS sure FROM {db}.draw FINAL WHERE service = {service} AND "
-		"slot >= toDateTime({from}) AND slot < toDateTime({to}) AND series IN "
-		"({series}) AND ({any_host} OR host = {host})) GROUP BY series, grp, stack "
-		"ORDER BY series, grp, stack FORMAT RowBinary",
+		TALLIES("allocated", "draw", "AND allocated > 0"),
 	[GG_FLEET_FREED_TALLIES] =
-		"SELECT series, grp, stack, sum(k) AS t_n, max(if(gap > 1, gap, 0.)) AS "
-		"t_gap, max(if(gap > 1, gap / len, 0.)) AS t_reserve, max(1 / len) AS "
-		"t_least, sum(if(sure, 0., k * z)) AS a1, sum(if(sure, 0., k * z / p)) AS "
-		"a2, sum(if(sure, 0., k * z * z * m / (p * p))) AS a3, sum(if(sure, 0., k "
-		"* z * z * z * m * (1 + m) / (p * p * p))) AS a4, sum(if(sure, 0., k)) AS "
-		"b1, sum(if(sure, 0., k / p)) AS b2, sum(if(sure, 0., k * m / (p * p))) AS "
-		"b3, sum(if(sure, 0., k * m * (1 + m) / (p * p * p))) AS b4, sum(if(sure, "
-		"k * z, 0.)) AS c1, sum(if(sure, k * z / p, 0.)) AS c2, sum(if(sure, k * z "
-		"* z * m / (p * p), 0.)) AS c3, sum(if(sure, k * z * z * z * m * (1 + m) / "
-		"(p * p * p), 0.)) AS c4, sum(if(sure, k, 0.)) AS d1, sum(if(sure, k / p, "
-		"0.)) AS d2, sum(if(sure, k * m / (p * p), 0.)) AS d3, sum(if(sure, k * m "
-		"* (1 + m) / (p * p * p), 0.)) AS d4 FROM (SELECT series, multiIf({groups} "
-		"= 0, toUInt64(0), {groups} = 1, host, host % greatest({groups}, 1)) AS "
-		"grp, stack, toFloat64(freed) AS k, toFloat64(size) AS z, if(size > 1, "
-		"toFloat64(size), 1.) AS len, gap, len / gap AS x, if(gap <= 1, 0., "
-		"exp(-x)) AS m, if(gap <= 1, 1., if(x < 1e-5, x * (1 - x / 2), 1 - m)) AS "
-		"p, p >= 0.98 AS sure FROM {db}.draw FINAL WHERE service = {service} AND "
-		"slot >= toDateTime({from}) AND slot < toDateTime({to}) AND series IN "
-		"({series}) AND ({any_host} OR host = {host})) GROUP BY series, grp, stack "
-		"ORDER BY series, grp, stack FORMAT RowBinary",
+		TALLIES("freed", "draw", "AND freed > 0"),
+	[GG_FLEET_FOLDED_TALLIES] =
+		"SELECT series, " HOST_GROUP ", stack, " FOLDED_SUMS "FROM {db}.folded FINAL WHERE "
+		WINDOW "AND metric = {metric} " LATEST BY_STACK,
+	[GG_FLEET_LIVE_SLOTS] =
+		"SELECT s, " SUMS "FROM (SELECT toUInt64(toUInt32(slot)) AS s, toFloat64(n) AS k, " WEIGHTS
+		"FROM {db}.live FINAL WHERE " WINDOW ") GROUP BY s ORDER BY s FORMAT RowBinary",
+	[GG_FLEET_FOLDED_SLOTS] =
+		"SELECT toUInt64(toUInt32(slot)) AS s, " FOLDED_SUMS "FROM {db}.folded FINAL WHERE "
+		WINDOW "AND metric = {metric} GROUP BY s ORDER BY s FORMAT RowBinary",
 	[GG_FLEET_LIVE_STACKS] =
-		"SELECT stack, frames FROM {db}.stack WHERE service = {service} AND stack "
-		"IN (SELECT stack FROM {db}.live WHERE service = {service} AND slot >= "
-		"toDateTime({from}) AND slot < toDateTime({to}) AND series IN ({series}) "
-		"AND ({any_host} OR host = {host})) FORMAT RowBinary",
-	[GG_FLEET_DRAWN_STACKS] =
-		"SELECT stack, frames FROM {db}.stack WHERE service = {service} AND stack "
-		"IN (SELECT stack FROM {db}.draw WHERE service = {service} AND slot >= "
-		"toDateTime({from}) AND slot < toDateTime({to}) AND series IN ({series}) "
-		"AND ({any_host} OR host = {host})) FORMAT RowBinary",
+		STACKS("live"),
 	[GG_FLEET_LIVE_FRAMES] =
-		"SELECT frame, build_id, address, module FROM {db}.frame WHERE frame IN "
-		"(SELECT arrayJoin(frames) FROM {db}.stack WHERE service = {service} AND "
-		"stack IN (SELECT stack FROM {db}.live WHERE service = {service} AND slot "
-		">= toDateTime({from}) AND slot < toDateTime({to}) AND series IN "
-		"({series}) AND ({any_host} OR host = {host}))) FORMAT RowBinary",
-	[GG_FLEET_DRAWN_FRAMES] =
-		"SELECT frame, build_id, address, module FROM {db}.frame WHERE frame IN "
-		"(SELECT arrayJoin(frames) FROM {db}.stack WHERE service = {service} AND "
-		"stack IN (SELECT stack FROM {db}.draw WHERE service = {service} AND slot "
-		">= toDateTime({from}) AND slot < toDateTime({to}) AND series IN "
-		"({series}) AND ({any_host} OR host = {host}))) FORMAT RowBinary",
+		FRAMES("live"),
 	[GG_FLEET_LIVE_SYMBOLS] =
-		"SELECT frame, functions, files, lines FROM {db}.symbol FINAL WHERE frame "
-		"IN (SELECT arrayJoin(frames) FROM {db}.stack WHERE service = {service} "
-		"AND stack IN (SELECT stack FROM {db}.live WHERE service = {service} AND "
-		"slot >= toDateTime({from}) AND slot < toDateTime({to}) AND series IN "
-		"({series}) AND ({any_host} OR host = {host}))) FORMAT RowBinary",
+		SYMBOLS("live"),
+	[GG_FLEET_DRAWN_STACKS] =
+		STACKS("draw"),
+	[GG_FLEET_DRAWN_FRAMES] =
+		FRAMES("draw"),
 	[GG_FLEET_DRAWN_SYMBOLS] =
-		"SELECT frame, functions, files, lines FROM {db}.symbol FINAL WHERE frame "
-		"IN (SELECT arrayJoin(frames) FROM {db}.stack WHERE service = {service} "
-		"AND stack IN (SELECT stack FROM {db}.draw WHERE service = {service} AND "
-		"slot >= toDateTime({from}) AND slot < toDateTime({to}) AND series IN "
-		"({series}) AND ({any_host} OR host = {host}))) FORMAT RowBinary",
+		SYMBOLS("draw"),
 };
+
+/* clang-format on */
 
 const char *gg_fleet_statement(enum gg_fleet_statement statement)
 {

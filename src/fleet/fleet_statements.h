@@ -4,10 +4,10 @@
  *
  *   gg_clickhouse_bind(&query, gg_fleet_statement(GG_FLEET_LIVE_TALLIES), values, count, error);
  *
- * SQL stands in this file alone (and that of the tables in fleet_schema.c), and each statement has a
- * test.  All of them run on ClickHouse 18.16 and later: no functions or syntax of newer servers.
- * Statistics are not made here: a statement gives sums of integers and of their weights, from which
- * src/stats computes estimates and intervals.
+ * SQL stands in this file alone (and that of the tables in fleet_schema.c), and a test runs each
+ * statement.  All of them run on ClickHouse 18.16 and later: no functions or syntax of newer
+ * servers.  Statistics are not made here: a statement gives sums of integers and of their
+ * weights, from which src/stats computes estimates and intervals.
  *
  * Threads  any; the texts are constant.
  */
@@ -22,8 +22,11 @@ enum gg_fleet_statement {
 	GG_FLEET_PROCESSES,         /* what each series and host had in a window */
 	GG_FLEET_SLOTS,             /* live, allocated and resident bytes, slot by slot */
 	GG_FLEET_LIVE_TALLIES,      /* sums over snapshots, by series, host group and stack */
+	GG_FLEET_LIVE_SLOTS,        /* the same sums by slot */
 	GG_FLEET_ALLOCATED_TALLIES, /* sums over what was allocated in a window */
 	GG_FLEET_FREED_TALLIES,
+	GG_FLEET_FOLDED_TALLIES, /* sums that hosts folded: stacks with many sizes */
+	GG_FLEET_FOLDED_SLOTS,
 	GG_FLEET_LIVE_STACKS, /* the frames of the stacks that those have */
 	GG_FLEET_DRAWN_STACKS,
 	GG_FLEET_LIVE_FRAMES, /* module and address of their frames */

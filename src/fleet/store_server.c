@@ -147,7 +147,7 @@ static uint64_t start_ticks_of(pid_t pid)
 
 	if (pid <= 0 || !gg_proc_file_read(&text, "/proc/%ld/stat", (long)pid))
 		return 0;
-	/* The name in brackets may have any characters; the third field follows its last bracket. */
+	/* The name in brackets may have any characters: the third field follows the last one. */
 	at = strrchr(gg_buf_text(&text), ')');
 	if (at == NULL || sscanf(at + 1, " %c", &state) != 1 || state == 'Z')
 		return 0;
@@ -290,7 +290,7 @@ static int wait_for_answer(const char *directory, const struct gg_store_plan *pl
 	}
 }
 
-/* A port of loopback on which nobody listens at the moment; 0: there is none. */
+/* Finds a port of loopback on which no program listens at the moment; 0: it found none. */
 static uint16_t find_port(uint16_t wanted)
 {
 	struct sockaddr_in address = { .sin_family = AF_INET,

@@ -6,7 +6,7 @@
  *
  *   gg_store_server_start("/var/lib/geiger", &plan, &server, error);
  *   ... http://127.0.0.1:PORT, user "default", server.password ...
- *   gg_store_server_stop("/var/lib/geiger", error);
+ *   gg_store_server_stop("/var/lib/geiger", &was_running, error);
  *
  * The server is the system's package.  Its configuration, data and logs are below the directory, it
  * listens on loopback alone, needs no root, and keeps no logs of its own in tables.  The directory
@@ -51,7 +51,7 @@ struct gg_store_server {
 GG_MUST_CHECK int gg_store_server_start(const char *directory, const struct gg_store_plan *plan,
                                         struct gg_store_server *ret_server, struct gg_error *error);
 
-/* Stops it and waits for its end.  *ret_was_running false: there was none to stop. */
+/* Stops it and waits for its end.  *ret_was_running is false if no server ran. */
 GG_MUST_CHECK int gg_store_server_stop(const char *directory, bool *ret_was_running,
                                        struct gg_error *error);
 

@@ -219,12 +219,16 @@ void gg_report_json_head(const struct gg_report *report, struct gg_json *json)
 	gg_json_number(json, "start_seconds", (double)(session->start_wall_ns / 1000) * 1e-6);
 	gg_json_number(json, "duration_ns", (double)report->model->end_ns);
 	gg_json_bool(json, "has_history", gg_model_has_history(report->model));
-	add_totals(report, json);
-	add_memory(report, json);
-	gg_report_json_attaches(json, report->model, report->summary->pid, report->confidence);
-	gg_json_integer(json, "faults",
-	                gg_report_count_faults(report->model, report->summary->pid));
-	gg_report_json_held(json, report->model, report->summary, report->confidence);
+	/* The model of a fleet has the one kind of memory that the question is about. */
+	if (report->fleet == NULL) {
+		add_totals(report, json);
+		add_memory(report, json);
+		gg_report_json_attaches(json, report->model, report->summary->pid,
+		                        report->confidence);
+		gg_json_integer(json, "faults",
+		                gg_report_count_faults(report->model, report->summary->pid));
+		gg_report_json_held(json, report->model, report->summary, report->confidence);
+	}
 	gg_report_json_notes(json, report->model);
 	gg_report_json_found_wrappers(json, report->model);
 	gg_json_integer(json, "dropped", report->summary->dropped_count);

@@ -193,7 +193,7 @@ static void append_without_moments(const struct gg_report *report,
 	                                       report->confidence, false);
 	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
 
-	if (!gg_model_has_history(report->model))
+	if (!gg_model_has_history(report->model) && report->fleet == NULL)
 		gg_buf_append_text(out, "note: recorded without history: the chart has only what "
 		                        "was never freed\n");
 	if (timeline->without_moments.sample_count == 0)

@@ -220,16 +220,23 @@ TEST(intervals_hold_if_hosts_differ_much)
 	check_spread(1, 12, 0.5);
 }
 
+/* Hosts with 10, 20 and 30 bytes, drawn from so many. */
+static struct gg_drawn_units three_hosts(double all_count, double sampling_variance)
+{
+	static const double values[] = { 10, 20, 30 }, known[] = { 1, 1, 1 };
+
+	return (struct gg_drawn_units){ .values = values,
+		                        .known = known,
+		                        .unit_count = 3,
+		                        .drawn_count = 3,
+		                        .all_count = all_count,
+		                        .known_total = all_count,
+		                        .sampling_variance = sampling_variance };
+}
+
 TEST(all_hosts_drawn_leave_the_error_of_sampling)
 {
-	const double values[] = { 10, 20, 30 }, known[] = { 1, 1, 1 };
-	const struct gg_drawn_units drawn = { .values = values,
-		                              .known = known,
-		                              .unit_count = 3,
-		                              .drawn_count = 3,
-		                              .all_count = 3,
-		                              .known_total = 3,
-		                              .sampling_variance = 7 };
+	const struct gg_drawn_units drawn = three_hosts(3, 7);
 	struct gg_two_stage sum = gg_two_stage_of(&drawn);
 
 	CHECK_EQ_DOUBLE(sum.scale, 1);
@@ -237,17 +244,25 @@ TEST(all_hosts_drawn_leave_the_error_of_sampling)
 	CHECK_EQ_DOUBLE(sum.variance, 7);
 }
 
+/* Hosts that count every block are exact; a sum over some of them is not. */
+TEST(exact_hosts_leave_the_error_between_hosts)
+{
+	const struct gg_drawn_units drawn = three_hosts(30, 0);
+	const struct gg_draw draw = { .sampling_interval = 1, .sample_point_count = 1 };
+	struct gg_two_stage sum = gg_two_stage_of(&drawn);
+	struct gg_tally tally = { 0 };
+	struct gg_interval interval;
+
+	gg_tally_add(&tally, &draw, 60);
+	gg_two_stage_extend(&tally, GG_BYTES, &sum, 0.95);
+	interval = gg_interval_of(&tally, GG_BYTES, 0.95, false);
+	CHECK(interval.low < 550 && interval.high > 650);
+}
+
 /* N^2 (1-f) s^2 / n + (N/n) V with N = 30, n = 3, s^2 = 100, V = 7. */
 TEST(the_variance_is_that_of_the_textbook)
 {
-	const double values[] = { 10, 20, 30 }, known[] = { 1, 1, 1 };
-	const struct gg_drawn_units drawn = { .values = values,
-		                              .known = known,
-		                              .unit_count = 3,
-		                              .drawn_count = 3,
-		                              .all_count = 30,
-		                              .known_total = 30,
-		                              .sampling_variance = 7 };
+	const struct gg_drawn_units drawn = three_hosts(30, 7);
 	struct gg_two_stage sum = gg_two_stage_of(&drawn);
 
 	CHECK_EQ_DOUBLE(sum.value, 600);
@@ -299,7 +314,7 @@ TEST(students_law_is_that_of_the_tables)
 	CHECK(isnan(gg_student_p_value(1, 0)));
 }
 
-/* Welch's example values by hand: means 20 and 24, variances of the means 1 and 3, 9 and 4 degrees. */
+/* By hand: means 20 and 24, variances of the means 1 and 3, 9 and 4 degrees of freedom. */
 TEST(versions_differ_by_the_spread_of_their_hosts)
 {
 	const struct gg_unit_mean before = { 20, 1, 9 }, after = { 24, 3, 4 };

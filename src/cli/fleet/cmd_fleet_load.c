@@ -142,4 +142,5 @@ const struct gg_command gg_command_fleet_load = {
 	.option_defaults = &(const struct load_options){ .slot_seconds = 600, .selected = 1 },
 	.max_operands = -1,
 	.run = run,
+	.variables = GG_READS_PROFILE | GG_READS_FLEET,
 };

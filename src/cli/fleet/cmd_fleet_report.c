@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_fleet_report - `geiger fleet report` and `geiger fleet tree`: who holds a service's memory. */
+/* cmd_fleet_report - `geiger fleet report` and `tree`: the holders of a service's memory. */
 #include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -23,30 +23,16 @@ static size_t limit_of(const struct gg_report_options *options)
 	return options->json ? 1000 : 30;
 }
 
-/* The numbers of drawn hosts become those of all hosts; those of the head as well. */
-static int extend(const struct gg_fleet_answer *answer, struct gg_query_result *result,
-                  struct gg_report_summary *summary, double confidence, struct gg_error *error)
+/* The model has the one kind of memory that the question is about, and no totals of others. */
+static void fit_report(const struct gg_report_options *options, const struct gg_style *style,
+                       struct gg_report *report)
 {
-	struct gg_query all;
-	int status = 0;
-
-	if (!answer->fleet.is_between_hosts)
-		return 0;
-	gg_query_init(&all);
-	all.unit = answer->query.unit;
-	all.metric = GG_METRIC_LIVE;
-	status = gg_fleet_extend_sum(&answer->scope, answer->groups, answer->model, &all,
-	                             &summary->live, confidence, error);
-	all.metric = GG_METRIC_ALLOCATED;
-	if (status == 0)
-		status = gg_fleet_extend_sum(&answer->scope, answer->groups, answer->model, &all,
-		                             &summary->allocated, confidence, error);
-	return status == 0 ? gg_fleet_extend_rows(&answer->scope, answer->groups, answer->model,
-	                                          result, confidence, error)
-	                   : status;
+	gg_cli_fit_report(options, style, report);
+	if (report->head == GG_HEAD_FULL)
+		report->head = GG_HEAD_TITLE;
 }
 
-static int print_report(const struct gg_invocation *invocation, struct gg_fleet_answer *answer)
+static int print_report(const struct gg_invocation *invocation, struct gg_asked_fleet *answer)
 {
 	const struct gg_fleet_ask_options *options = invocation->options;
 	GG_CLEANUP(gg_buf_done) struct gg_buf out = { 0 };
@@ -63,14 +49,15 @@ static int print_report(const struct gg_invocation *invocation, struct gg_fleet_
 	status = gg_cli_end_head(&head, status, invocation->error);
 	if (status < 0)
 		return status;
-	status = extend(answer, result, &head.summary, options->common.confidence,
-	                invocation->error);
+	if (answer->fleet.is_between_hosts)
+		status = gg_fleet_extend_rows(&answer->scope, answer->groups, answer->model, result,
+		                              options->common.confidence, invocation->error);
 	if (status < 0) {
 		gg_query_result_free(result);
 		return status;
 	}
 	report.result = result;
-	gg_cli_fit_report(&options->common, &invocation->style, &report);
+	fit_report(&options->common, &invocation->style, &report);
 	if (options->common.json) {
 		gg_report_json(&report, &out);
 	} else {
@@ -85,7 +72,7 @@ static int print_report(const struct gg_invocation *invocation, struct gg_fleet_
 static int run_report(struct gg_invocation *invocation)
 {
 	struct gg_fleet_ask_options *options = invocation->options;
-	GG_CLEANUP(gg_cli_fleet_answer_done) struct gg_fleet_answer answer = { 0 };
+	GG_CLEANUP(gg_cli_asked_fleet_done) struct gg_asked_fleet answer = { 0 };
 	int status = gg_cli_fleet_check_service(invocation, "fleet report");
 
 	options->by_host = options->common.by_label != NULL &&
@@ -101,7 +88,7 @@ static int run_report(struct gg_invocation *invocation)
 	return status == 0 ? print_report(invocation, &answer) : status;
 }
 
-static int print_tree(const struct gg_invocation *invocation, struct gg_fleet_answer *answer)
+static int print_tree(const struct gg_invocation *invocation, struct gg_asked_fleet *answer)
 {
 	const struct fleet_tree_options *options = invocation->options;
 	const struct gg_report_options *common = &options->ask.common;
@@ -121,7 +108,7 @@ static int print_tree(const struct gg_invocation *invocation, struct gg_fleet_an
 	status = gg_cli_end_head(&head, status, invocation->error);
 	if (status < 0)
 		return status;
-	gg_cli_fit_report(common, &invocation->style, &report);
+	fit_report(common, &invocation->style, &report);
 	report.all_frames = common->frames.all_frames;
 	if (common->json)
 		gg_report_tree_json(&report, tree, &how, &out);
@@ -134,7 +121,7 @@ static int print_tree(const struct gg_invocation *invocation, struct gg_fleet_an
 static int run_tree(struct gg_invocation *invocation)
 {
 	const struct fleet_tree_options *options = invocation->options;
-	GG_CLEANUP(gg_cli_fleet_answer_done) struct gg_fleet_answer answer = { 0 };
+	GG_CLEANUP(gg_cli_asked_fleet_done) struct gg_asked_fleet answer = { 0 };
 	int status = gg_cli_fleet_check_service(invocation, "fleet tree");
 
 	/* The negated test also refuses NaN, for which every comparison is false. */
@@ -165,12 +152,7 @@ static const struct gg_option report_options[] = {
 	GG_OPTIONS_SHARED(gg_cli_stack_options, AT(common)),
 	{ "limit", 'n', GG_OPTION_COUNT, AT(common.limit), "N",
 	  "rows that are shown; 0: all (30; with --json 1000)" },
-	GG_OPTIONS_SHARED(gg_cli_frame_options, AT(common)),
-	GG_OPTIONS_SHARED(gg_cli_name_options, AT(common)),
-	GG_OPTIONS_SHARED(gg_cli_confidence_options, AT(common)),
-	GG_OPTIONS_SHARED(gg_cli_output_options, AT(common)),
-	GG_OPTIONS_SHARED(gg_cli_fleet_place_options, AT(place)),
-	GG_OPTIONS_END,
+	GG_FLEET_FORM_OPTIONS,
 };
 
 const struct gg_command gg_command_fleet_report = {
@@ -178,9 +160,9 @@ const struct gg_command gg_command_fleet_report = {
 	.summary = "who holds, or allocated, the memory of a service",
 	.usage = "SERVICE [OPTION]...",
 	.details =
-		"Adds up what the hosts of a service hold, with the confidence interval of the sum.\n"
-		"Live memory is that of the last snapshots, or of the moment of --at; with --since\n"
-		"or --until it is an average over time.  The title says which.\n"
+		"Adds up what the hosts of a service hold, with the confidence interval of the\n"
+		"sum.  Live memory is that of the last snapshots, or of the moment of --at; with\n"
+		"--since or --until it is an average over time.  The title says which.\n"
 		"\n"
 		"  geiger fleet report checkout --by-label version\n"
 		"  geiger fleet report checkout --since 2h --metric allocated --label zone=eu\n",
@@ -189,7 +171,7 @@ const struct gg_command gg_command_fleet_report = {
 	.option_defaults = &(const struct gg_fleet_ask_options){ GG_FLEET_ASK_DEFAULTS },
 	.max_operands = 1,
 	.run = run_report,
-	.variables = GG_READS_WIDTH,
+	.variables = GG_READS_WIDTH | GG_READS_FLEET,
 };
 
 #define AT_TREE(field) offsetof(struct fleet_tree_options, field)
@@ -204,12 +186,7 @@ static const struct gg_option tree_options[] = {
 	GG_OPTIONS_SHARED(gg_cli_fleet_scope_options, 0),
 	GG_OPTIONS_SHARED(gg_cli_fleet_time_options, 0),
 	GG_OPTIONS_SHARED(gg_cli_stack_options, AT(common)),
-	GG_OPTIONS_SHARED(gg_cli_frame_options, AT(common)),
-	GG_OPTIONS_SHARED(gg_cli_name_options, AT(common)),
-	GG_OPTIONS_SHARED(gg_cli_confidence_options, AT(common)),
-	GG_OPTIONS_SHARED(gg_cli_output_options, AT(common)),
-	GG_OPTIONS_SHARED(gg_cli_fleet_place_options, AT(place)),
-	GG_OPTIONS_END,
+	GG_FLEET_FORM_OPTIONS,
 };
 
 const struct gg_command gg_command_fleet_tree = {
@@ -225,5 +202,5 @@ const struct gg_command gg_command_fleet_tree = {
 	                                                       .fold_percent = 1 },
 	.max_operands = 1,
 	.run = run_tree,
-	.variables = GG_READS_WIDTH,
+	.variables = GG_READS_WIDTH | GG_READS_FLEET,
 };

@@ -68,4 +68,5 @@ const struct gg_command gg_command_fleet_schema = {
 	.options = options,
 	.options_size = sizeof(struct schema_options),
 	.run = run,
+	.variables = GG_READS_FLEET,
 };

@@ -147,5 +147,5 @@ const struct gg_command gg_command_fleet_services = {
 	.options = options,
 	.options_size = sizeof(struct services_options),
 	.run = run,
-	.variables = GG_READS_WIDTH,
+	.variables = GG_READS_WIDTH | GG_READS_FLEET,
 };

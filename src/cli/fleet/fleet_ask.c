@@ -16,7 +16,7 @@ enum fleet_metric { FLEET_LIVE, FLEET_ALLOCATED, FLEET_FREED, FLEET_PEAK };
 
 const struct gg_option gg_cli_fleet_metric_options[] = {
 	{ "metric", 'm', GG_OPTION_CHOICE, AT(metric), "live|allocated|freed|peak",
-	  "which memory (live); peak: live when the service held most" },
+	  "which memory (live); peak: the slot with most live" },
 	{ "unit", 'u', GG_OPTION_CHOICE, AT(common.unit), "bytes|count",
 	  "bytes, or allocations (bytes)" },
 	GG_OPTIONS_END,
@@ -31,7 +31,7 @@ const struct gg_option gg_cli_fleet_scope_options[] = {
 
 const struct gg_option gg_cli_fleet_time_options[] = {
 	{ "at", 0, GG_OPTION_TEXT, AT(at), "TIME",
-	  "live memory at a moment: '2026-11-27 02:40', 2h ago, peak" },
+	  "live at a moment: '2026-11-27 02:40', 2h, peak" },
 	{ "since", 0, GG_OPTION_TEXT, AT(since), "TIME",
 	  "from this time on; live memory is averaged" },
 	{ "until", 0, GG_OPTION_TEXT, AT(until), "TIME", "up to this time" },
@@ -152,7 +152,7 @@ int gg_cli_fleet_check_service(const struct gg_invocation *invocation, const cha
 	                    "needs a service");
 }
 
-static int make_question(struct gg_fleet_answer *answer, const struct gg_fleet_ask_options *options,
+static int make_question(struct gg_asked_fleet *answer, const struct gg_fleet_ask_options *options,
                          const char *service, const char *verb, struct gg_error *error)
 {
 	static const enum gg_metric metrics[] = { GG_METRIC_LIVE, GG_METRIC_ALLOCATED,
@@ -176,12 +176,12 @@ static int make_question(struct gg_fleet_answer *answer, const struct gg_fleet_a
 	return choose_time(&answer->question, options, verb, error);
 }
 
-int gg_cli_fleet_ask(struct gg_fleet_answer *answer, const struct gg_fleet_ask_options *options,
+int gg_cli_fleet_ask(struct gg_asked_fleet *answer, const struct gg_fleet_ask_options *options,
                      const char *service, const char *verb, struct gg_error *error)
 {
 	int status;
 
-	*answer = (struct gg_fleet_answer){ 0 };
+	*answer = (struct gg_asked_fleet){ 0 };
 	status = gg_frame_selection_check(&options->common.frames, error);
 	if (status == 0)
 		status = gg_cli_make_query(&options->common, verb, &answer->query, error);
@@ -209,7 +209,7 @@ int gg_cli_fleet_ask(struct gg_fleet_answer *answer, const struct gg_fleet_ask_o
 }
 
 /* Says which hosts the numbers cover, and which error the intervals hold. */
-static void append_notes(const struct gg_fleet_answer *answer, struct gg_buf *notes)
+static void append_notes(const struct gg_asked_fleet *answer, bool by_slot, struct gg_buf *notes)
 {
 	const struct gg_fleet_scope *scope = &answer->scope;
 	size_t missing = scope->host_count - answer->fleet.reported_count;
@@ -232,12 +232,17 @@ static void append_notes(const struct gg_fleet_answer *answer, struct gg_buf *no
 	else
 		gg_buf_append_text(notes, ". All of them are in the numbers, and intervals hold "
 		                          "the error of sampling.\n");
-	if (!scope->is_latest && scope->question->metric == GG_METRIC_LIVE && scope->slot_count > 1)
+	if (by_slot)
+		gg_buf_append_text(notes,
+		                   "A slot has the hosts that reported in it; RSS is that of "
+		                   "all of them.\n");
+	else if (!scope->is_latest && scope->question->metric == GG_METRIC_LIVE &&
+	         scope->slot_count > 1)
 		gg_buf_append_text(notes, "Live memory is an average over time, not a sum; its "
 		                          "intervals are upper bounds.\n");
 }
 
-int gg_cli_fleet_model(struct gg_fleet_answer *answer, const struct gg_fleet_ask_options *options,
+int gg_cli_fleet_model(struct gg_asked_fleet *answer, const struct gg_fleet_ask_options *options,
                        struct gg_error *error)
 {
 	const struct gg_model_name_options naming = { .full_names = true };
@@ -248,7 +253,7 @@ int gg_cli_fleet_model(struct gg_fleet_answer *answer, const struct gg_fleet_ask
 
 	answer->groups = options->by_host ? GG_FLEET_EACH_HOST
 	                                  : gg_fleet_groups_for(&answer->scope);
-	append_notes(answer, &notes);
+	append_notes(answer, options->by_slot, &notes);
 	gg_frame_selection_options(frames, &how);
 	status = gg_fleet_model_make(&answer->model, &answer->store, &answer->scope, answer->groups,
 	                             &how, gg_buf_text(&notes), error);
@@ -259,7 +264,7 @@ int gg_cli_fleet_model(struct gg_fleet_answer *answer, const struct gg_fleet_ask
 	return status == 0 ? gg_frame_selection_apply(frames, &answer->model, 1, error) : status;
 }
 
-void gg_cli_fleet_answer_done(struct gg_fleet_answer *answer)
+void gg_cli_asked_fleet_done(struct gg_asked_fleet *answer)
 {
 	gg_model_free(answer->model);
 	gg_fleet_scope_done(&answer->scope);

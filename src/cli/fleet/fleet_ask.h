@@ -20,21 +20,35 @@ struct gg_fleet_ask_options {
 	const char *since, *until, *at;
 	double slot_seconds;
 	bool by_host;
+	bool by_slot; /* the answer is a chart of all slots */
 };
 
 extern const struct gg_option gg_cli_fleet_metric_options[]; /* --metric, --unit */
 extern const struct gg_option gg_cli_fleet_scope_options[];  /* --host, --label */
 extern const struct gg_option gg_cli_fleet_time_options[];   /* --at, --since, --until, --slot */
 
+/* The last rows of a table: which frames, how they look, and of which store. */
+#define GG_FLEET_FORM_OPTIONS                                                                   \
+	GG_OPTIONS_SHARED(gg_cli_frame_options, offsetof(struct gg_fleet_ask_options, common)), \
+		GG_OPTIONS_SHARED(gg_cli_name_options,                                          \
+	                          offsetof(struct gg_fleet_ask_options, common)),               \
+		GG_OPTIONS_SHARED(gg_cli_confidence_options,                                    \
+	                          offsetof(struct gg_fleet_ask_options, common)),               \
+		GG_OPTIONS_SHARED(gg_cli_output_options,                                        \
+	                          offsetof(struct gg_fleet_ask_options, common)),               \
+		GG_OPTIONS_SHARED(gg_cli_fleet_place_options,                                   \
+	                          offsetof(struct gg_fleet_ask_options, place)),                \
+		GG_OPTIONS_END
+
 #define GG_FLEET_ASK_DEFAULTS                                                        \
 	.common = { .metric = -1, .confidence = 0.95, .limit = GG_LIMIT_NOT_GIVEN }, \
 	.slot_seconds = 600
 
 /*
- * A question with its answer.  The store stays open until gg_cli_fleet_answer_done(), for further
+ * A question with its answer.  The store stays open until gg_cli_asked_fleet_done(), for further
  * questions about the same scope.
  */
-struct gg_fleet_answer {
+struct gg_asked_fleet {
 	struct gg_clickhouse store;
 	struct gg_fleet_label labels[GG_OPTION_PAIRS_MAX];
 	struct gg_fleet_question question;
@@ -51,15 +65,15 @@ GG_MUST_CHECK int gg_cli_fleet_time(const char *text, const char *verb, const ch
                                     uint32_t *ret_time_s, struct gg_error *error);
 
 /* Makes the question, opens the store, and finds the scope.  `verb` is the place of errors. */
-GG_MUST_CHECK int gg_cli_fleet_ask(struct gg_fleet_answer *answer,
+GG_MUST_CHECK int gg_cli_fleet_ask(struct gg_asked_fleet *answer,
                                    const struct gg_fleet_ask_options *options, const char *service,
                                    const char *verb, struct gg_error *error);
 
 /* Makes the model, with its notes and the frames that the options select. */
-GG_MUST_CHECK int gg_cli_fleet_model(struct gg_fleet_answer *answer,
+GG_MUST_CHECK int gg_cli_fleet_model(struct gg_asked_fleet *answer,
                                      const struct gg_fleet_ask_options *options,
                                      struct gg_error *error);
-void gg_cli_fleet_answer_done(struct gg_fleet_answer *answer);
+void gg_cli_asked_fleet_done(struct gg_asked_fleet *answer);
 
 /* -EINVAL unless there is exactly one operand, the service. */
 GG_MUST_CHECK int gg_cli_fleet_check_service(const struct gg_invocation *invocation,

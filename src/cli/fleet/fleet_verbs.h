@@ -9,10 +9,13 @@
 
 extern const struct gg_command gg_command_fleet_up;
 extern const struct gg_command gg_command_fleet_down;
+extern const struct gg_command gg_command_fleet_diff;
+extern const struct gg_command gg_command_fleet_hosts;
 extern const struct gg_command gg_command_fleet_load;
 extern const struct gg_command gg_command_fleet_report;
 extern const struct gg_command gg_command_fleet_schema;
 extern const struct gg_command gg_command_fleet_services;
+extern const struct gg_command gg_command_fleet_timeline;
 extern const struct gg_command gg_command_fleet_tree;
 
 /* Which store, and whose data in it. */

@@ -77,9 +77,14 @@ void gg_two_stage_extend(struct gg_tally *tally, enum gg_quantity of,
 	set_sum(&usual->variance, wider * sum->variance);
 	set_sum(&usual->skew, pow(wider, 1.5) * sum->skew);
 	*sure = (struct gg_moments){ 0 };
-	tally->reserve_max[of] *= sum->scale;
-	if (of == GG_BYTES)
-		tally->sampled_interval_max *= sum->scale;
+	/*
+	 * A sample that no drawn host has stands for as many on the others.  Even if the drawn
+	 * hosts are exact (no reserve), the sum of all is not.
+	 */
+	for (int i = 0; i < GG_QUANTITY_COUNT; i++)
+		tally->reserve_max[i] *= sum->scale;
+	tally->sampled_interval_max *= sum->scale;
+	tally->reserve_max[GG_BYTES] = fmax(tally->reserve_max[GG_BYTES], 1);
 	for (int i = 0; i < GG_QUANTITY_COUNT; i++)
 		if (i != (int)of) {
 			struct gg_estimate other = gg_tally_estimate(tally, (enum gg_quantity)i);

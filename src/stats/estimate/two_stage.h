@@ -7,7 +7,7 @@
  *                                   .all_count = 2000, .known_total = 1e12,
  *                                   .sampling_variance = v };
  *   struct gg_two_stage sum = gg_two_stage_of(&drawn);
- *   gg_two_stage_extend(&tally, &sum, 0.95);
+ *   gg_two_stage_extend(&tally, GG_BYTES, &sum, 0.95);
  *   gg_interval_of(&tally, GG_BYTES, 0.95, false)         holds both errors
  *
  * The error of a fleet's sum has two stages: which hosts were drawn, and which allocations were

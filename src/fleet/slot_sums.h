@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * slot_sums - what the hosts of a scope held, slot by slot.
+ *
+ *   GG_CLEANUP(gg_slot_sums_done) struct gg_slot_sums slots = { 0 };
+ *
+ *   gg_slot_sums_of(&slots, &store, &scope, 0.95, error);
+ *
+ * A slot has the hosts that reported in it, and no others: a host that missed it is missing in the
+ * sum.  Intervals hold the error of sampling.
+ *
+ * Threads  any, each with a store of its own.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "base/array.h"
+#include "base/compiler.h"
+#include "fleet/fleet_question.h"
+
+struct gg_slot_sum {
+	uint32_t slot_s;
+	uint32_t host_count;
+	double live_bytes, low, high;
+	double rss_bytes; /* of all hosts that reported */
+};
+
+struct gg_slot_sums {
+	struct {
+		GG_ARRAY(struct gg_slot_sum);
+	} items; /* by time; at least one */
+};
+
+/* -ENODATA: no slot has live memory. */
+GG_MUST_CHECK int gg_slot_sums_of(struct gg_slot_sums *slots, struct gg_clickhouse *store,
+                                  const struct gg_fleet_scope *scope, double confidence,
+                                  struct gg_error *error);
+void gg_slot_sums_done(struct gg_slot_sums *slots);

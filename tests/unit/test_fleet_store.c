@@ -1,0 +1,811 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_fleet_store - a store on this machine: what goes in comes out as numbers and intervals that
+ * a merge, or the samples themselves, have.
+ *
+ * It starts the system's clickhouse-server once; without one every test is skipped.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/compiler.h"
+#include "fleet/fleet_compare.h"
+#include "fleet/fleet_extend.h"
+#include "fleet/fleet_load.h"
+#include "fleet/fleet_model.h"
+#include "fleet/fleet_question.h"
+#include "fleet/fleet_schema.h"
+#include "fleet/fleet_services.h"
+#include "fleet/fleet_statements.h"
+#include "fleet/store_server.h"
+#include "format/merge/merge.h"
+#include "made_profile.h"
+#include "query/query.h"
+#include "scratch.h"
+#include "stats/estimate/interval.h"
+#include "test.h"
+
+enum { PROFILES = 50, MIXED_PROFILES = 10, SLOT_S = 1700000400, SLOT_LENGTH_S = 600, GAP = 4096 };
+
+static struct gg_error error;
+static const char *store_dir;
+static struct gg_clickhouse store;
+
+static const char *why(void)
+{
+	static char line[GG_ERROR_LINE_MAX];
+
+	gg_error_format(&error, line, sizeof(line));
+	return line;
+}
+
+static void stop_store(void)
+{
+	bool was_running;
+
+	gg_clickhouse_done(&store);
+	if (gg_store_server_stop(store_dir, &was_running, &error) < 0)
+		printf("stop: %s\n", why());
+}
+
+/* Starts the server with the first test.  It returns false if the machine has no server. */
+static bool has_store(void)
+{
+	const struct gg_store_plan plan = { .memory_bytes = 512 << 20, .wait_seconds = 120 };
+	struct gg_store_server server;
+	size_t count;
+	int status;
+
+	if (store.host != NULL)
+		return true;
+	store_dir = scratch_path("store");
+	status = gg_store_server_start(store_dir, &plan, &server, &error);
+	if (status == -ENOENT)
+		return false;
+	if (status == 0)
+		status = gg_store_open(&store, store_dir, &error);
+	if (status == 0)
+		status = gg_fleet_schema_apply(&store, "default", NULL, &count, &error);
+	if (status < 0) {
+		printf("%s\n", why());
+		exit(1);
+	}
+	atexit(stop_store);
+	return true;
+}
+
+#define NEEDS_STORE                                            \
+	do {                                                   \
+		if (!has_store())                              \
+			SKIP("there is no clickhouse-server"); \
+	} while (0)
+
+static void must(int status)
+{
+	if (status < 0)
+		printf("%s\n", why());
+	REQUIRE(status >= 0);
+}
+
+/* --- profiles -------------------------------------------------------------------------------- */
+
+/* Sizes of a stack: one for each, so that a merge need not mix them; the largest is nearly sure. */
+static const struct {
+	const char *stack;
+	uint64_t size, count, mixed_size;
+} blocks[] = {
+	{ "main>load>parse@p.c:7", 64, 300, 90 },
+	{ "main>load>read@r.c:9", 512, 200, 5000 },
+	{ "main>cache+insert@c.c:3", 3000, 40, 20000 },
+	{ "main>cache>grow", 17000, 9, 40 },
+	{ "main>big", 70000, 2, 16000 },
+	{ "start>main>load>parse@p.c:8", 100, 100, 200000 },
+};
+
+static void make_profile(struct made_profile *made, int number, bool mixed)
+{
+	made_begin(made, NULL, GAP, 100 + (uint64_t)number);
+	made->has_build_ids = true;
+	for (size_t i = 0; i < GG_COUNT(blocks); i++) {
+		uint32_t stack = made_stack(made, blocks[i].stack);
+		uint64_t count = blocks[i].count * (uint64_t)(1 + number % 3);
+
+		made_allocate(made, stack, blocks[i].size, count, 10, GG_TIME_NONE);
+		made_allocate(made, stack, blocks[i].size, 2 * count, 20, 500);
+		if (mixed)
+			made_allocate(made, stack, blocks[i].mixed_size, 7, 30, GG_TIME_NONE);
+	}
+}
+
+static struct gg_model *load_model(struct gg_profile *profile)
+{
+	struct gg_model *model;
+
+	must(gg_model_load(&model, &profile, 1, NULL, &error));
+	return model;
+}
+
+static void put(struct made_profile *made, const char *service, const char *version, int number,
+                uint32_t slot_s)
+{
+	char host[32];
+	struct gg_fleet_load_plan plan = { .tenant = "default",
+		                           .service = service,
+		                           .version = version,
+		                           .host = host,
+		                           .slot_s = slot_s,
+		                           .slot_length_s = SLOT_LENGTH_S,
+		                           .selected_ppm = 1000000 };
+	struct gg_model *model = load_model(made->profile);
+
+	snprintf(host, sizeof(host), "host-%d", number);
+	must(gg_fleet_load(&store, model, &plan, &error));
+	gg_model_free(model);
+}
+
+static struct gg_fleet_question ask_about(const char *service, enum gg_metric metric)
+{
+	return (struct gg_fleet_question){ .tenant = "default",
+		                           .service = service,
+		                           .metric = metric,
+		                           .when = metric == GG_METRIC_LIVE ? GG_FLEET_AT_END
+		                                                            : GG_FLEET_AVERAGE,
+		                           .until_s = UINT32_MAX,
+		                           .slot_length_s = SLOT_LENGTH_S };
+}
+
+static struct gg_query_result *rows_of(const struct gg_model *model, enum gg_metric metric,
+                                       enum gg_quantity unit)
+{
+	struct gg_query_result *result;
+	struct gg_query query;
+
+	gg_query_init(&query);
+	query.metric = metric;
+	query.unit = unit;
+	must(gg_query_rows(model, &query, &result, &error));
+	return result;
+}
+
+/* --- comparison ------------------------------------------------------------------------------ */
+
+static bool is_equal(double a, double b)
+{
+	return a == b || fabs(a - b) <= 1e-9 * fmax(fabs(a), fabs(b));
+}
+
+/*
+ * The upper end of a number of allocations depends on the largest R/Z of a sample.  A merge has
+ * bounds of it alone, so its upper end may be a little higher (`is_merge`).
+ */
+static void check_figures(const struct gg_tally *actual, const struct gg_tally *expected,
+                          enum gg_quantity unit, bool is_merge, const char *label, const char *part)
+{
+	struct gg_interval a = gg_interval_of(actual, unit, 0.95, true);
+	struct gg_interval b = gg_interval_of(expected, unit, 0.95, true);
+	double x = gg_tally_estimate(actual, unit).value;
+	double y = gg_tally_estimate(expected, unit).value;
+
+	CHECK_MSG(is_equal(x, y), "%s %s: %.17g is not %.17g", label, part, x, y);
+	CHECK_MSG(is_equal(a.low, b.low), "%s %s low: %.17g is not %.17g", label, part, a.low,
+	          b.low);
+	if (is_merge && unit == GG_ALLOCATIONS && a.high < b.high && b.high < 1.01 * a.high)
+		return;
+	CHECK_MSG(is_equal(a.high, b.high), "%s %s high: %.17g is not %.17g", label, part, a.high,
+	          b.high);
+}
+
+static const struct gg_query_row *find_label(const struct gg_model *model,
+                                             const struct gg_query_result *result,
+                                             const char *label)
+{
+	for (size_t i = 0; i < result->row_count; i++) {
+		struct gg_buf text = { 0 };
+		bool is_it;
+
+		gg_query_row_label(model, result, &result->rows[i], &text);
+		is_it = strcmp(gg_buf_text(&text), label) == 0;
+		gg_buf_done(&text);
+		if (is_it)
+			return &result->rows[i];
+	}
+	return NULL;
+}
+
+static struct gg_model *ask_model(struct gg_fleet_scope *scope,
+                                  const struct gg_fleet_question *question, uint64_t groups)
+{
+	struct gg_model *model;
+
+	must(gg_fleet_scope_of(scope, &store, question, &error));
+	must(gg_fleet_model_make(&model, &store, scope, groups, NULL, "", &error));
+	return model;
+}
+
+/* Every row of the store's answer is a row of `expected`, with the same numbers. */
+static void check_rows(const struct gg_model *expected_model, const char *service,
+                       enum gg_metric metric, enum gg_quantity unit, bool is_merge)
+{
+	struct gg_fleet_question question = ask_about(service, metric);
+	struct gg_fleet_scope scope;
+	struct gg_model *model = ask_model(&scope, &question, GG_FLEET_NO_GROUPS);
+	struct gg_query_result *actual = rows_of(model, metric, unit);
+	struct gg_query_result *expected = rows_of(expected_model, metric, unit);
+
+	CHECK_EQ_U64(scope.host_count, is_merge ? PROFILES : MIXED_PROFILES);
+	CHECK_EQ_U64(actual->row_count, expected->row_count);
+	CHECK(actual->row_count >= GG_COUNT(blocks));
+	for (size_t i = 0; i < actual->row_count; i++) {
+		GG_CLEANUP(gg_buf_done) struct gg_buf label = { 0 };
+		const struct gg_query_row *row;
+
+		gg_query_row_label(model, actual, &actual->rows[i], &label);
+		row = find_label(expected_model, expected, gg_buf_text(&label));
+		CHECK_MSG(row != NULL, "%s", gg_buf_text(&label));
+		if (row == NULL)
+			continue;
+		check_figures(actual->rows[i].self, row->self, unit, is_merge, gg_buf_text(&label),
+		              "self");
+		check_figures(actual->rows[i].total, row->total, unit, is_merge,
+		              gg_buf_text(&label), "total");
+	}
+	check_figures(&actual->total, &expected->total, unit, is_merge, "all", "total");
+	gg_query_result_free(actual);
+	gg_query_result_free(expected);
+	gg_model_free(model);
+	gg_fleet_scope_done(&scope);
+}
+
+static void check_all(const struct gg_model *expected, const char *service, bool is_merge)
+{
+	static const enum gg_metric metrics[] = { GG_METRIC_LIVE, GG_METRIC_ALLOCATED,
+		                                  GG_METRIC_FREED };
+
+	for (size_t i = 0; i < GG_COUNT(metrics); i++)
+		for (int unit = 0; unit < GG_QUANTITY_COUNT; unit++)
+			check_rows(expected, service, metrics[i], (enum gg_quantity)unit, is_merge);
+}
+
+/* --- tests ----------------------------------------------------------------------------------- */
+
+TEST(fifty_profiles_are_what_their_merge_says)
+{
+	struct gg_profile *merged;
+	struct gg_merge *merge;
+	struct gg_merge_options options = { 0 };
+	struct gg_model *model;
+
+	NEEDS_STORE;
+	must(gg_profile_create(&merged, NULL, &error));
+	must(gg_merge_new(&merge, merged, &options, &error));
+	for (int i = 0; i < PROFILES; i++) {
+		struct made_profile made;
+
+		make_profile(&made, i, false);
+		put(&made, "merged", i % 2 == 0 ? "1" : "2", i, SLOT_S);
+		must(gg_merge_add(merge, made.profile, &error));
+		gg_profile_close(made.profile);
+	}
+	must(gg_merge_finish(merge, &error));
+	gg_merge_free(merge);
+	model = load_model(merged);
+	gg_profile_close(merged);
+	check_all(model, "merged", true);
+	gg_model_free(model);
+}
+
+/*
+ * A merge folds sizes of a stack, and its intervals allow for that.  Those of the store need not,
+ * they are those of a profile that has the samples of all.
+ */
+TEST(stacks_with_mixed_sizes_are_what_their_samples_say)
+{
+	struct made_profile all;
+	struct gg_model *model;
+
+	NEEDS_STORE;
+	made_begin(&all, NULL, GAP, 1);
+	all.has_build_ids = true;
+	for (int i = 0; i < MIXED_PROFILES; i++) {
+		struct made_profile made;
+
+		make_profile(&made, i, true);
+		put(&made, "mixed", "1", i, SLOT_S);
+		gg_profile_close(made.profile);
+		/* The same draws again, into one profile. */
+		gg_rng_seed(&all.rng, 100 + (uint64_t)i, 0);
+		for (size_t j = 0; j < GG_COUNT(blocks); j++) {
+			uint32_t stack = made_stack(&all, blocks[j].stack);
+			uint64_t count = blocks[j].count * (uint64_t)(1 + i % 3);
+
+			made_allocate(&all, stack, blocks[j].size, count, 10, GG_TIME_NONE);
+			made_allocate(&all, stack, blocks[j].size, 2 * count, 20, 500);
+			made_allocate(&all, stack, blocks[j].mixed_size, 7, 30, GG_TIME_NONE);
+		}
+	}
+	model = load_model(all.profile);
+	gg_profile_close(all.profile);
+	check_all(model, "mixed", false);
+	gg_model_free(model);
+}
+
+static double live_of(const struct gg_fleet_question *question, struct gg_fleet_scope *scope)
+{
+	struct gg_model *model = ask_model(scope, question, GG_FLEET_NO_GROUPS);
+	struct gg_query_result *result = rows_of(model, GG_METRIC_LIVE, GG_BYTES);
+	double bytes = gg_tally_estimate(&result->total, GG_BYTES).value;
+
+	gg_query_result_free(result);
+	gg_model_free(model);
+	return bytes;
+}
+
+/* Blocks that are certain to be samples, so that sums are known. */
+static void put_certain(const char *service, int number, uint64_t count, uint32_t slot_s)
+{
+	struct made_profile made;
+
+	made_begin(&made, NULL, 1, 1);
+	made_allocate(&made, made_stack(&made, "main>hold"), 1000, count, 0, GG_TIME_NONE);
+	put(&made, service, "1", number, slot_s);
+	gg_profile_close(made.profile);
+}
+
+static struct gg_model *make_certain(uint64_t size_bytes, uint64_t count)
+{
+	struct made_profile made;
+	struct gg_model *model;
+
+	made_begin(&made, NULL, 1, 1);
+	made_allocate(&made, made_stack(&made, "main>hold"), size_bytes, count, 0, GG_TIME_NONE);
+	model = load_model(made.profile);
+	gg_profile_close(made.profile);
+	return model;
+}
+
+TEST(live_memory_is_averaged_over_time_and_never_added_up)
+{
+	struct gg_fleet_question question = ask_about("slots", GG_METRIC_LIVE);
+	struct gg_fleet_scope scope;
+	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
+
+	NEEDS_STORE;
+	put_certain("slots", 1, 10, SLOT_S);
+	put_certain("slots", 1, 40, SLOT_S + 600);
+	put_certain("slots", 1, 20, SLOT_S + 1200);
+	put_certain("slots", 2, 100, SLOT_S + 600);
+	/* At the end: host 1 with its last snapshot, host 2 with the one before. */
+	CHECK_EQ_DOUBLE(live_of(&question, &scope), 120000);
+	CHECK_EQ_U64(scope.host_count, 2);
+	CHECK_EQ_U64(scope.reported_count, 1);
+	gg_fleet_scope_done(&scope);
+	question.when = GG_FLEET_AT_PEAK;
+	CHECK_EQ_DOUBLE(live_of(&question, &scope), 140000);
+	gg_fleet_scope_describe(&scope, &text);
+	CHECK_EQ_STR(gg_buf_text(&text), "at the peak, 2023-11-14 22:30 UTC");
+	gg_fleet_scope_done(&scope);
+	question.when = GG_FLEET_AT_TIME;
+	question.until_s = SLOT_S + 1;
+	CHECK_EQ_DOUBLE(live_of(&question, &scope), 10000);
+	gg_fleet_scope_done(&scope);
+	question.when = GG_FLEET_AVERAGE;
+	question.until_s = UINT32_MAX;
+	CHECK_MSG(is_equal(live_of(&question, &scope), 170000.0 / 3), "average");
+	CHECK_EQ_U64(scope.slot_count, 3);
+	gg_buf_clear(&text);
+	gg_fleet_scope_describe(&scope, &text);
+	CHECK_EQ_STR(gg_buf_text(&text), "averaged over 3 slots");
+	gg_fleet_scope_done(&scope);
+	/* Two slots later nobody has a snapshot any more. */
+	question.when = GG_FLEET_AT_END;
+	question.since_s = SLOT_S + 5000;
+	CHECK_EQ_I64(gg_fleet_scope_of(&scope, &store, &question, &error), -ENODATA);
+}
+
+TEST(loading_a_profile_twice_changes_nothing)
+{
+	struct gg_fleet_question question = ask_about("twice", GG_METRIC_LIVE);
+	struct gg_fleet_scope scope;
+
+	NEEDS_STORE;
+	put_certain("twice", 1, 10, SLOT_S);
+	put_certain("twice", 1, 10, SLOT_S);
+	CHECK_EQ_DOUBLE(live_of(&question, &scope), 10000);
+	gg_fleet_scope_done(&scope);
+}
+
+TEST(filters_choose_versions_hosts_and_labels)
+{
+	static const struct gg_fleet_label eu[] = { { "zone", "eu" } }, us[] = { { "zone", "us" } };
+	struct gg_fleet_question question = ask_about("filters", GG_METRIC_LIVE);
+	struct gg_fleet_load_plan plan = { .tenant = "default",
+		                           .service = "filters",
+		                           .version = "1",
+		                           .host = "a",
+		                           .labels = eu,
+		                           .label_count = 1,
+		                           .slot_s = SLOT_S,
+		                           .slot_length_s = SLOT_LENGTH_S,
+		                           .selected_ppm = 1000000 };
+	struct gg_fleet_scope scope;
+	struct gg_model *model;
+
+	NEEDS_STORE;
+	model = make_certain(100, 10);
+	must(gg_fleet_load(&store, model, &plan, &error));
+	plan.version = "2";
+	plan.host = "b";
+	plan.labels = us;
+	must(gg_fleet_load(&store, model, &plan, &error));
+	plan.host = "c";
+	must(gg_fleet_load(&store, model, &plan, &error));
+	gg_model_free(model);
+	CHECK_EQ_DOUBLE(live_of(&question, &scope), 3000);
+	gg_fleet_scope_done(&scope);
+	question.version = "2";
+	CHECK_EQ_DOUBLE(live_of(&question, &scope), 2000);
+	gg_fleet_scope_done(&scope);
+	question.host = "c";
+	CHECK_EQ_DOUBLE(live_of(&question, &scope), 1000);
+	gg_fleet_scope_done(&scope);
+	question.version = question.host = NULL;
+	question.labels = eu;
+	question.label_count = 1;
+	CHECK_EQ_DOUBLE(live_of(&question, &scope), 1000);
+	gg_fleet_scope_done(&scope);
+	question.version = "2";
+	CHECK_EQ_I64(gg_fleet_scope_of(&scope, &store, &question, &error), -ENOENT);
+	CHECK(strstr(error.advice, "'1', '2'") != NULL);
+}
+
+TEST(hostile_names_are_names)
+{
+	static const char *const names[] = { "'; DROP TABLE live; --",
+		                             "\\'",
+		                             "a`b\\",
+		                             "{db}",
+		                             "x\ny\x01",
+		                             "\xff\xfe",
+		                             "%s%n",
+		                             "ü'\"" };
+
+	NEEDS_STORE;
+	for (size_t i = 0; i < GG_COUNT(names); i++) {
+		const struct gg_fleet_label label = { names[i], names[i] };
+		struct gg_fleet_question question = ask_about(names[i], GG_METRIC_LIVE);
+		struct gg_fleet_load_plan plan = { .tenant = "default",
+			                           .service = names[i],
+			                           .version = names[i],
+			                           .host = names[i],
+			                           .labels = &label,
+			                           .label_count = 1,
+			                           .slot_s = SLOT_S,
+			                           .slot_length_s = SLOT_LENGTH_S,
+			                           .selected_ppm = 1000000 };
+		struct gg_fleet_scope scope;
+		struct gg_model *model = make_certain(100, 10);
+
+		must(gg_fleet_load(&store, model, &plan, &error));
+		gg_model_free(model);
+		question.version = names[i];
+		question.host = names[i];
+		question.labels = &label;
+		question.label_count = 1;
+		CHECK_EQ_DOUBLE(live_of(&question, &scope), 1000);
+		gg_fleet_scope_done(&scope);
+		question.host = "other";
+		CHECK_EQ_I64(gg_fleet_scope_of(&scope, &store, &question, &error), -ENODATA);
+	}
+	/* A tenant is a name as well. */
+	for (size_t i = 0; i < 4; i++)
+		CHECK_EQ_I64(gg_fleet_schema_check(&store, names[i], &error), -ENOENT);
+}
+
+/* Adds a row to `folded`, for the series, host and a stack that the service has in `live`. */
+static void put_folded(const char *service)
+{
+	static const char statement[] =
+		"INSERT INTO {db}.folded (slot, service, stack, series, host, metric, n, sure_n, seen, "
+		"sure_seen, bytes, count, bytes_var, count_var, missed_bytes, missed_count, "
+		"sure_bytes_var, sure_count_var, bytes_skew, count_skew, bytes_slack, count_slack, "
+		"unknown, gap_max, reserve_count, least_size) SELECT slot, service, stack, series, "
+		"host, 2, 5, 2, 300, 5000, 9000, 40, 1000000, 64, 100, 0.5, 4096, 0.25, 2000000, 32, "
+		"1000, 8, 0, 4096, 64, 16 FROM {db}.live WHERE service = {service} "
+		"ORDER BY size LIMIT 1";
+	const struct gg_clickhouse_value values[] = {
+		gg_clickhouse_name("db", "default"),
+		gg_clickhouse_u64("service", gg_fleet_service_id(service)),
+	};
+	GG_CLEANUP(gg_buf_done) struct gg_buf query = { 0 };
+
+	must(gg_clickhouse_bind(&query, statement, values, GG_COUNT(values), &error));
+	must(gg_clickhouse_query(&store, &query, NULL, &error));
+}
+
+TEST(folded_sums_count_with_all_of_their_moments)
+{
+	struct gg_fleet_question question = ask_about("folded", GG_METRIC_LIVE);
+	struct gg_fleet_scope scope;
+	struct gg_query_result *result;
+	struct gg_tally *total;
+	struct gg_model *model;
+
+	NEEDS_STORE;
+	put_certain("folded", 1, 10, SLOT_S);
+	put_folded("folded");
+	model = ask_model(&scope, &question, GG_FLEET_NO_GROUPS);
+	result = rows_of(model, GG_METRIC_LIVE, GG_BYTES);
+	total = &result->total;
+	CHECK_EQ_U64(total->sample_count, 15);
+	/* 10 certain blocks of 1000 bytes, the usual sum, and the nearly certain one. */
+	CHECK_EQ_DOUBLE(gg_tally_estimate(total, GG_BYTES).value, 10000 + 9000 + 5100);
+	CHECK_EQ_DOUBLE(gg_tally_estimate(total, GG_BYTES).variance, 1000000 + 4096);
+	CHECK_EQ_DOUBLE(gg_tally_estimate(total, GG_ALLOCATIONS).value, 10 + 40 + 2.5);
+	CHECK_EQ_DOUBLE(gg_tally_seen(total, GG_BYTES), 10000 + 300 + 5000);
+	CHECK_EQ_DOUBLE(gg_sum_value(&total->usual[GG_BYTES].skew), 2000000);
+	CHECK_EQ_DOUBLE(gg_sum_value(&total->skew_slack[GG_ALLOCATIONS]), 8);
+	CHECK_EQ_DOUBLE(total->reserve_max[GG_BYTES], 4096);
+	CHECK_EQ_DOUBLE(total->reserve_max[GG_ALLOCATIONS], 64);
+	CHECK_EQ_DOUBLE(total->allocations_per_byte_max, 1.0 / 16);
+	gg_query_result_free(result);
+	gg_model_free(model);
+	gg_fleet_scope_done(&scope);
+}
+
+TEST(every_statement_runs)
+{
+	struct gg_fleet_question question = ask_about("statements", GG_METRIC_LIVE);
+	struct gg_fleet_scope scope;
+	struct made_profile made;
+
+	NEEDS_STORE;
+	make_profile(&made, 1, false);
+	put(&made, "statements", "1", 1, SLOT_S);
+	put_folded("statements");
+	gg_profile_close(made.profile);
+	must(gg_fleet_scope_of(&scope, &store, &question, &error));
+	for (int i = 0; i < GG_FLEET_STATEMENT_COUNT; i++) {
+		GG_CLEANUP(gg_buf_done) struct gg_buf reply = { 0 };
+
+		CHECK_MSG(gg_fleet_scope_ask(&scope, &store, i, 16, &reply, &error) == 0,
+		          "statement %d: %s", i, why());
+		CHECK_MSG(reply.length > 0, "statement %d has no rows", i);
+	}
+	gg_fleet_scope_done(&scope);
+}
+
+TEST(drawn_hosts_stand_for_all)
+{
+	struct gg_fleet_question question = ask_about("drawn", GG_METRIC_LIVE);
+	struct gg_fleet_load_plan plan = { .tenant = "default",
+		                           .service = "drawn",
+		                           .slot_s = SLOT_S,
+		                           .slot_length_s = SLOT_LENGTH_S,
+		                           .selected_ppm = 250000 };
+	struct gg_query_result *result;
+	struct gg_fleet_scope scope;
+	struct gg_interval interval;
+	struct gg_model *model;
+
+	NEEDS_STORE;
+	for (int i = 0; i < 16; i++) {
+		char host[32];
+		struct made_profile made;
+
+		made_begin(&made, NULL, 1, 1);
+		made_allocate(&made, made_stack(&made, "main>hold"), 1000, (uint64_t)(10 + i % 4),
+		              0, GG_TIME_NONE);
+		model = load_model(made.profile);
+		gg_profile_close(made.profile);
+		snprintf(host, sizeof(host), "d%d", i);
+		plan.host = host;
+		plan.is_left_out = i >= 4;
+		must(gg_fleet_load(&store, model, &plan, &error));
+		gg_model_free(model);
+	}
+	must(gg_fleet_scope_of(&scope, &store, &question, &error));
+	CHECK_EQ_U64(scope.host_count, 16);
+	CHECK_EQ_U64(scope.selected_count, 4);
+	CHECK_EQ_U64(gg_fleet_groups_for(&scope), GG_FLEET_EACH_HOST);
+	must(gg_fleet_model_make(&model, &store, &scope, GG_FLEET_EACH_HOST, NULL, "", &error));
+	result = rows_of(model, GG_METRIC_LIVE, GG_BYTES);
+	must(gg_fleet_extend_rows(&scope, GG_FLEET_EACH_HOST, model, result, 0.95, &error));
+	/* The drawn hosts hold 10, 11, 12 and 13 blocks, and all others the same in turn. */
+	CHECK_MSG(is_equal(gg_tally_estimate(&result->total, GG_BYTES).value, 4 * 46000.0), "%g",
+	          gg_tally_estimate(&result->total, GG_BYTES).value);
+	interval = gg_interval_of(&result->total, GG_BYTES, 0.95, false);
+	/* (N/n)^2 (1-f) G s^2 = 16 * 0.75 * 4 * 5e6/3; t with 3 degrees is 3.18. */
+	CHECK_MSG(fabs(interval.high - interval.low - 2 * 3.182 * sqrt(8e7)) < 0.1 * interval.high,
+	          "%g to %g", interval.low, interval.high);
+	CHECK(interval.low < 184000 && interval.high > 184000);
+	gg_query_result_free(result);
+	gg_model_free(model);
+	gg_fleet_scope_done(&scope);
+}
+
+/*
+ * Ten hosts a version with the same sizes, but one function of version 2 holds twice as much: that
+ * row grew, and the others did not.
+ */
+TEST(versions_are_compared_host_by_host)
+{
+	struct gg_fleet_question questions[2] = { ask_about("versions", GG_METRIC_LIVE),
+		                                  ask_about("versions", GG_METRIC_LIVE) };
+	struct gg_diff_query query = { .scale = 1,
+		                       .confidence = 0.95,
+		                       .false_discovery_rate = 0.05 };
+	struct gg_query_result *results[2];
+	struct gg_fleet_side sides[2];
+	struct gg_fleet_scope scopes[2];
+	struct gg_model *models[2];
+	struct gg_diff *diff;
+
+	NEEDS_STORE;
+	for (int i = 0; i < 20; i++) {
+		struct made_profile made;
+
+		made_begin(&made, NULL, 1, 1);
+		made_allocate(&made, made_stack(&made, "main>steady"), 1000,
+		              (uint64_t)(100 + i % 10), 0, GG_TIME_NONE);
+		made_allocate(&made, made_stack(&made, "main>grows"), 1000,
+		              (uint64_t)((50 + i % 7) * (1 + i / 10)), 0, GG_TIME_NONE);
+		put(&made, "versions", i < 10 ? "1" : "2", i, SLOT_S);
+		gg_profile_close(made.profile);
+	}
+	for (int i = 0; i < 2; i++) {
+		questions[i].version = i == 0 ? "1" : "2";
+		models[i] = ask_model(&scopes[i], &questions[i], GG_FLEET_EACH_HOST);
+		results[i] = rows_of(models[i], GG_METRIC_LIVE, GG_BYTES);
+		sides[i] = (struct gg_fleet_side){ &scopes[i], models[i], results[i] };
+		CHECK_EQ_DOUBLE(gg_fleet_side_processes(&scopes[i]), 10);
+	}
+	must(gg_diff_run(models[0], results[0], models[1], results[1], &query, &diff, &error));
+	must(gg_fleet_compare(diff, &sides[0], &sides[1], &error));
+	CHECK_EQ_U64(diff->significant_count, 1);
+	CHECK_EQ_U64(diff->grown_count, 1);
+	CHECK(strstr(diff->rows[0].label, "grows") != NULL);
+	CHECK_EQ_DOUBLE(diff->rows[0].difference.value,
+	                gg_tally_estimate(&diff->rows[0].after, GG_BYTES).value -
+	                        gg_tally_estimate(&diff->rows[0].before, GG_BYTES).value);
+	CHECK(diff->rows[0].difference.low > 0 && !diff->rows[1].is_significant);
+	gg_diff_free(diff);
+	for (int i = 0; i < 2; i++) {
+		gg_query_result_free(results[i]);
+		gg_model_free(models[i]);
+		gg_fleet_scope_done(&scopes[i]);
+	}
+}
+
+TEST(services_have_their_versions_and_hosts)
+{
+	GG_CLEANUP(gg_fleet_services_done) struct gg_fleet_services services = { 0 };
+	bool is_found = false;
+
+	NEEDS_STORE;
+	put_certain("listed", 1, 10, SLOT_S);
+	put_certain("listed", 2, 20, SLOT_S);
+	must(gg_fleet_services_of(&services, &store, "default", 0, UINT32_MAX, &error));
+	for (size_t i = 0; i < services.rows.count; i++) {
+		const struct gg_fleet_service_row *row = &services.rows.items[i];
+
+		if (strcmp(row->service, "listed") != 0)
+			continue;
+		is_found = true;
+		CHECK_EQ_STR(row->version, "1");
+		CHECK_EQ_U64(row->host_count, 2);
+		CHECK_EQ_U64(row->selected_count, 2);
+		CHECK_EQ_DOUBLE(row->live_bytes, 30000);
+		CHECK_EQ_U64(row->last_slot_s, SLOT_S);
+	}
+	CHECK(is_found);
+}
+
+static int run_query(const char *text, const char *tenant, uint64_t memory_bytes, double seconds)
+{
+	const struct gg_clickhouse_value value = gg_clickhouse_name("db", tenant);
+	GG_CLEANUP(gg_buf_done) struct gg_buf query = { 0 }, reply = { 0 };
+	double timeout_seconds = store.timeout_seconds;
+	int status;
+
+	must(gg_clickhouse_bind(&query, text, &value, 1, &error));
+	store.memory_max_bytes = memory_bytes;
+	store.timeout_seconds = seconds;
+	status = gg_clickhouse_query(&store, &query, &reply, &error);
+	store.memory_max_bytes = 0;
+	store.timeout_seconds = timeout_seconds;
+	return status;
+}
+
+TEST(the_server_s_errors_are_clear)
+{
+	static const char huge[] = "SELECT number, toString(number), count() FROM "
+				   "system.numbers GROUP BY number";
+
+	NEEDS_STORE;
+	CHECK_EQ_I64(run_query("SELECT 1 FROM {db}.draw", "nobody", 0, 60), -ENOENT);
+	CHECK_EQ_I64(run_query("SELECT nothing FROM {db}.draw", "default", 0, 60), -ENOENT);
+	CHECK_EQ_I64(run_query(huge, "default", 20 << 20, 60), -ENOMEM);
+	CHECK(strstr(error.message, "memory") != NULL);
+	CHECK_EQ_I64(run_query("SELEC", "default", 0, 60), -EBADMSG);
+	CHECK(strstr(error.message, "Syntax error") != NULL);
+	/* The server stops it after a second, or the client soon after. */
+	CHECK(run_query("SELECT count() FROM system.numbers", "default", 0, 1) < 0);
+	CHECK(error.status == -ETIME || error.status == -ETIMEDOUT);
+}
+
+TEST(tables_of_another_version_are_refused)
+{
+	size_t count;
+
+	NEEDS_STORE;
+	must(gg_fleet_schema_apply(&store, "newer", NULL, &count, &error));
+	CHECK_EQ_U64(count, gg_fleet_schema_version());
+	must(gg_fleet_schema_check(&store, "newer", &error));
+	must(gg_fleet_schema_apply(&store, "newer", NULL, &count, &error));
+	CHECK_EQ_U64(count, 0);
+	must(run_query("INSERT INTO {db}.schema SELECT toUInt32(9999), now()", "newer", 0, 60));
+	CHECK_EQ_I64(gg_fleet_schema_check(&store, "newer", &error), -EPROTO);
+	CHECK(strstr(error.message, "newer geiger") != NULL);
+	must(run_query("CREATE DATABASE {db}", "older", 0, 60));
+	must(run_query("CREATE TABLE {db}.schema (version UInt32, at DateTime) "
+	               "ENGINE = ReplacingMergeTree ORDER BY version",
+	               "older", 0, 60));
+	must(run_query("INSERT INTO {db}.schema SELECT toUInt32(1), now()", "older", 0, 60));
+	CHECK_EQ_I64(gg_fleet_schema_check(&store, "older", &error), -ENOENT);
+	must(gg_fleet_schema_apply(&store, "older", NULL, &count, &error));
+	CHECK_EQ_U64(count, gg_fleet_schema_version() - 1);
+}
+
+TEST(a_store_is_not_mistaken_for_another_process)
+{
+	struct gg_store_server server, again;
+	const struct gg_store_plan plan = { .memory_bytes = 512 << 20, .wait_seconds = 120 };
+	char path[300], text[200];
+	pid_t old, other;
+	FILE *file;
+
+	NEEDS_STORE;
+	must(gg_store_server_read(store_dir, &server, &error));
+	CHECK(server.is_running);
+	must(gg_store_server_start(store_dir, &plan, &again, &error));
+	CHECK(again.was_running && again.pid == server.pid);
+	/* Killed: the file names a process that is gone. */
+	old = server.pid;
+	kill(old, SIGKILL);
+	waitpid(old, NULL, 0);
+	must(gg_store_server_read(store_dir, &server, &error));
+	CHECK(!server.is_running);
+	/* Another process has the number now, which started later. */
+	other = fork();
+	REQUIRE(other >= 0);
+	if (other == 0) {
+		pause();
+		_exit(0);
+	}
+	snprintf(path, sizeof(path), "%s/server", store_dir);
+	snprintf(text, sizeof(text), "pid %ld\nstart %llu\nport %u\npassword %s\n", (long)other,
+	         (unsigned long long)server.start_ticks, server.port, server.password);
+	file = fopen(path, "w");
+	REQUIRE(file != NULL);
+	fputs(text, file);
+	fclose(file);
+	must(gg_store_server_read(store_dir, &server, &error));
+	CHECK(!server.is_running);
+	gg_clickhouse_done(&store);
+	CHECK_EQ_I64(gg_store_open(&store, store_dir, &error), -ENOTCONN);
+	must(gg_store_server_start(store_dir, &plan, &again, &error));
+	CHECK(!again.was_running && again.pid != old && again.pid != other);
+	CHECK(kill(other, 0) == 0);
+	kill(other, SIGKILL);
+	waitpid(other, NULL, 0);
+	/* The data is still there, at the same port. */
+	CHECK_EQ_U64(again.port, server.port);
+	must(gg_store_open(&store, store_dir, &error));
+	must(gg_fleet_schema_check(&store, "default", &error));
+}
