@@ -11,7 +11,7 @@
 #include "fleet/fleet_statements.h"
 #include "profile/profile.h"
 
-enum { ID_BYTES = 16, FRAMES_MAX = 1 << 16, FRAME_LINES_MAX = 256 };
+enum { ID_BYTES = 16, STORED_FRAMES_MAX = 1 << 16, FRAME_LINES_MAX = 256 };
 
 /* A row of the tallies. */
 struct tally_row {
@@ -181,7 +181,7 @@ static int read_stacks(struct make *make)
 		struct store_stack stack = { .number = 0 };
 
 		stack.frame_count = gg_clickhouse_read_varint(&rows);
-		stack.frames = stack.frame_count <= FRAMES_MAX
+		stack.frames = stack.frame_count <= STORED_FRAMES_MAX
 		                       ? gg_clickhouse_read_bytes(&rows, stack.frame_count * 8)
 		                       : NULL;
 		if (id == NULL || stack.frames == NULL) {
