@@ -11,6 +11,7 @@ const struct gg_command gg_command_fleet = {
 		   "ClickHouse server.  These commands start a store for one machine, and ask it\n"
 		   "about services, versions and hosts.  docs/FLEET.md begins with a session.\n",
 	.verbs = (const struct gg_command *const[]){ &gg_command_fleet_up, &gg_command_fleet_down,
+	                                             &gg_command_fleet_receive,
 	                                             &gg_command_fleet_schema,
 	                                             &gg_command_fleet_load,
 	                                             &gg_command_fleet_services,

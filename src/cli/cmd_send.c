@@ -83,6 +83,8 @@ static const struct gg_option options[] = {
 	{ "to", 0, GG_OPTION_TEXT, AT(common.to), "URL", "the receiver; see above" },
 	{ "every", 0, GG_OPTION_TIME, AT(common.every_seconds), "TIME",
 	  "again and again: 60s, 5m (once)" },
+	{ "slot", 0, GG_OPTION_TIME, AT(common.slot_seconds), "TIME",
+	  "of a fleet: the length of its slots (10m)" },
 	{ "service", 0, GG_OPTION_TEXT, AT(common.service), "NAME",
 	  "service.name (the program's name)" },
 	{ "label", 0, GG_OPTION_PAIRS, AT(common.labels), "KEY=VALUE",
@@ -127,7 +129,8 @@ const struct gg_command gg_command_send = {
 		"  pyroscope+http://HOST:4040    Pyroscope, Alloy: /ingest\n"
 		"  pyroscope-push+http://HOST    the same, by push.v1.PusherService\n"
 		"  parca+http://HOST:7070        Parca: WriteRaw\n"
-		"  pprof+http://HOST/PATH        a pprof file to any address\n\n"
+		"  pprof+http://HOST/PATH        a pprof file to any address\n"
+		"  fleet://HOST:7117             a fleet: geiger-fleet-receive(1)\n\n"
 		"A URL may have a path of its own, and https instead of http.\n\n"
 		"Live memory is sent as it is at a look, allocated memory as what is new since\n"
 		"the last profile: receivers add it up.  What waits, and what was sent, is kept\n"

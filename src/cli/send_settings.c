@@ -13,6 +13,7 @@
 #include "report/screen_text.h"
 
 enum { HEADERS_FILE_MAX = 64 << 10 };
+enum { SLOT_SECONDS = 600, SLOT_SECONDS_MOST = 86400 };
 #define TIMEOUT_SECONDS 10.0
 #define QUEUE_BYTES     (UINT64_C(256) << 20)
 
@@ -287,6 +288,11 @@ int gg_send_settings_make(struct gg_send_settings *ret_settings,
 	int status;
 
 	*settings = (struct gg_send_settings){ 0 };
+	if (options->slot_seconds > 0 &&
+	    (options->slot_seconds < 1 || options->slot_seconds > SLOT_SECONDS_MOST ||
+	     options->slot_seconds != (double)(uint32_t)options->slot_seconds))
+		return gg_error_set(error, -EINVAL, command, "Give a time such as 10m.",
+		                    "a slot has whole seconds, and a day at most");
 	status = take_receiver(settings, options, command, error);
 	if (status == 0)
 		status = take_headers(settings, options, command, error);
@@ -323,6 +329,8 @@ void gg_send_settings_sender(const struct gg_send_settings *settings,
 {
 	sender->facts = settings->facts;
 	sender->every_seconds = options->every_seconds;
+	sender->slot_seconds = options->slot_seconds > 0 ? (uint32_t)options->slot_seconds
+	                                                 : SLOT_SECONDS;
 	sender->state = settings->state.length > 0 ? gg_buf_text(&settings->state) : NULL;
 	sender->capacity_bytes = options->queue_bytes > 0 ? options->queue_bytes : QUEUE_BYTES;
 	sender->drop_in_doubt = options->in_doubt == 1;

@@ -37,7 +37,7 @@
 /* The options that `geiger send` and `geiger record` share.  All-zero: none was given. */
 struct gg_send_options {
 	const char *to, *service, *headers_file, *state, *ca_file;
-	double every_seconds, timeout_seconds;
+	double every_seconds, timeout_seconds, slot_seconds;
 	uint64_t queue_bytes;
 	int in_doubt; /* 0: resend; 1: drop */
 	bool no_gzip;

@@ -16,7 +16,9 @@ static const struct {
 	{ "pyroscope-push+", GG_RECEIVER_PYROSCOPE_PUSH, "4040", "/push.v1.PusherService/Push" },
 	{ "parca+", GG_RECEIVER_PARCA, "7070", "/api/profiles/writeraw" },
 	{ "pprof+", GG_RECEIVER_PPROF, "80", "/" },
+	{ "fleet+", GG_RECEIVER_FLEET, "7117", "" },
 };
+static const char fleet_scheme[] = "fleet://", fleet_path[] = "/v1/fleet/slot";
 
 static const char advice[] = "Give one such as http://localhost:4318; see 'geiger send --help'.";
 
@@ -41,6 +43,11 @@ static bool copy(char *to, size_t size, const char *text, size_t length)
 /* Finds the scheme and returns what follows "://"; NULL: unknown. */
 static const char *take_scheme(const char *url, size_t *ret_index, bool *ret_is_secure)
 {
+	if (strncmp(url, fleet_scheme, strlen(fleet_scheme)) == 0) {
+		*ret_index = GG_COUNT(schemes) - 1;
+		*ret_is_secure = false;
+		return url + strlen(fleet_scheme);
+	}
 	for (size_t i = 0; i < GG_COUNT(schemes); i++) {
 		size_t length = strlen(schemes[i].scheme);
 
@@ -84,6 +91,20 @@ static bool take_host(struct gg_receiver *receiver, const char *at, size_t lengt
 	       atoi(receiver->port) > 0 && atoi(receiver->port) < 65536;
 }
 
+/* The paths of a fleet's receiver follow that of a proxy before it. */
+static bool append_fleet_path(struct gg_receiver *receiver)
+{
+	size_t length = strlen(receiver->path);
+
+	while (length > 0 && receiver->path[length - 1] == '/')
+		length--;
+	if (strcspn(receiver->path, "?") < length ||
+	    length + sizeof(fleet_path) > sizeof(receiver->path))
+		return false;
+	memcpy(receiver->path + length, fleet_path, sizeof(fleet_path));
+	return true;
+}
+
 int gg_receiver_parse(struct gg_receiver *ret_receiver, const char *url, struct gg_error *error)
 {
 	struct gg_receiver receiver = { 0 };
@@ -103,9 +124,10 @@ int gg_receiver_parse(struct gg_receiver *ret_receiver, const char *url, struct 
 	if (!take_host(&receiver, at, length))
 		return refuse("it has no valid host and port", error);
 	if (path[0] == '\0' || strcmp(path, "/") == 0)
-		path = schemes[index].path;
+		path = receiver.form == GG_RECEIVER_FLEET ? "/" : schemes[index].path;
 	if (path[0] != '/' || strchr(path, '#') != NULL ||
-	    !copy(receiver.path, sizeof(receiver.path), path, strlen(path)))
+	    !copy(receiver.path, sizeof(receiver.path), path, strlen(path)) ||
+	    (receiver.form == GG_RECEIVER_FLEET && !append_fleet_path(&receiver)))
 		return refuse("it has no valid path", error);
 	*ret_receiver = receiver;
 	return 0;

@@ -13,9 +13,10 @@
  * | pyroscope-push+http  | Pyroscope's push service, as JSON  | /push.v1.PusherService/Push    |
  * | parca+http           | Parca's WriteRaw, as JSON          | /api/profiles/writeraw         |
  * | pprof+http           | a pprof file                       | /                              |
+ * | fleet, fleet+http    | slots of a fleet (fleet_wire.h)    | /v1/fleet/slot, behind a path  |
  *
- * Each has its twin with https.  The port is that of the receiver (4318, 4040, 7070) unless the URL
- * has one; of https and pprof it is 443 or 80.
+ * Each has its twin with https.  The port is that of the receiver (4318, 4040, 7070, 7117) unless the
+ * URL has one; of https and pprof it is 443 or 80.
  *
  * Secrets  a URL with a user or password is refused: everybody on the machine may read command
  *          lines.
@@ -34,6 +35,7 @@ enum gg_receiver_form {
 	GG_RECEIVER_PYROSCOPE_PUSH,
 	GG_RECEIVER_PARCA,
 	GG_RECEIVER_PPROF,
+	GG_RECEIVER_FLEET,
 };
 
 enum { GG_RECEIVER_HOST_MAX = 256, GG_RECEIVER_PORT_MAX = 6, GG_RECEIVER_PATH_MAX = 1024 };

@@ -115,8 +115,13 @@ static void deliver(const struct gg_send_item *item, struct gg_send_answer *ret_
 	};
 	struct gg_http_reply reply;
 	char why[GG_HTTP_WHY_MAX];
-	enum gg_http_result result = gg_http_post(&post, &reply, why);
+	enum gg_http_result result;
 
+	if (receiver->form == GG_RECEIVER_FLEET) {
+		gg_sender_deliver_slot(context, &post, ret_answer);
+		return;
+	}
+	result = gg_http_post(&post, &reply, why);
 	if (result == GG_HTTP_REPLIED) {
 		gg_send_reply_read(&reply, receiver->form == GG_RECEIVER_OTLP, ret_answer);
 		if (receiver->form != GG_RECEIVER_PPROF) /* whatever takes a file may answer so */
@@ -149,6 +154,11 @@ static bool is_region(const char *path)
 	return result;
 }
 
+static bool is_fleet(const struct sender *sender)
+{
+	return sender->options->facts.receiver->form == GG_RECEIVER_FLEET;
+}
+
 static int look(struct sender *sender)
 {
 	const char *target = sender->options->target;
@@ -160,7 +170,8 @@ static int look(struct sender *sender)
 		return gg_sender_look_at_directory(sender);
 	if (gg_find_region_is_pid(target) || sender->path != NULL || is_region(target))
 		return gg_sender_look_at_process(sender);
-	return gg_sender_look_at_profile(sender);
+	return is_fleet(sender) ? gg_sender_look_for_fleet_at_profile(sender)
+	                        : gg_sender_look_at_profile(sender);
 }
 
 /* The first look must succeed.  If a later look fails, the sender reports it and goes on. */
@@ -279,6 +290,8 @@ static int loop(struct sender *sender)
 	while (every_ns > 0 && !sender->is_stopped && !sender->has_ended &&
 	       (options->look_max == 0 || sender->result->look_count < options->look_max)) {
 		next_ns += every_ns;
+		if (is_fleet(sender))
+			next_ns = gg_clock_monotonic_ns() + gg_sender_fleet_wait_ns(sender);
 		if (next_ns < gg_clock_monotonic_ns()) /* the machine slept, or looks take long */
 			next_ns = gg_clock_monotonic_ns();
 		wait_until(sender, next_ns);
@@ -389,6 +402,7 @@ int gg_sender_run(const struct gg_sender_options *options, struct gg_sender_resu
 		ret_result->counts = gg_send_queue_counts(sender.queue);
 	gg_seen_done(&sender);
 	gg_send_workspace_free(sender.workspace);
+	gg_array_done(&sender.shares);
 	free(sender.path);
 	gg_live_names_free(sender.names);
 	gg_send_queue_free(sender.queue);

@@ -51,6 +51,7 @@ struct gg_sender_options {
 	const char *target; /* NULL: all regions of this machine */
 	struct gg_send_facts facts;
 	double every_seconds;    /* 0: one look */
+	uint32_t slot_seconds;   /* of a fleet alone: the length of its slots */
 	uint64_t look_max;       /* 0: no limit */
 	const char *state;       /* NULL: in memory */
 	uint64_t capacity_bytes; /* of the queue */

@@ -9,6 +9,7 @@
  * | profile_looks.c    | the same by a profile                                            |
  * | process_profiles.c | makes the difference, queues the body, notes it, and commits     |
  * | seen_processes.c   | the processes so far, and the notes of what was sent of them     |
+ * | fleet_looks.c      | looks for a fleet, which gets slots; and delivers these           |
  *
  * Threads  one owner.
  */
@@ -22,6 +23,7 @@
 #include "format/export/extract.h"
 #include "profile/profile.h"
 #include "record/symbols/live_names.h"
+#include "send/fleet_slots.h"
 #include "send/send_outline.h"
 #include "send/send_queue.h"
 #include "send/send_state.h"
@@ -41,6 +43,7 @@ struct seen_process {
 	struct gg_send_outline *outline; /* for its next profile; NULL: none */
 };
 
+struct gg_http_post;
 struct gg_sender_options;
 struct gg_sender_result;
 
@@ -62,6 +65,8 @@ struct sender {
 	bool is_stopped, has_ended, is_full;
 	uint64_t skipped_count; /* looks at processes while the queue was full */
 	uint64_t refused_count; /* of them, those of the last look */
+	/* Of a fleet: which share of hosts sends stacks, by service; of the others all do. */
+	GG_ARRAY(struct gg_fleet_share) shares;
 };
 
 /* A process at a look. */
@@ -106,6 +111,15 @@ int gg_sender_send_numbers(struct sender *sender, struct seen_process *seen,
                            const struct gg_send_outline_look *look);
 /* Call it after a look at which everything had room. */
 void gg_sender_end_full(struct sender *sender);
+
+/* --- fleet_looks.c -------------------------------------------------------------------------- */
+
+int gg_sender_look_for_fleet_at_profile(struct sender *sender);
+/* Sends a slot, and the definitions that its answer asks for. */
+void gg_sender_deliver_slot(struct sender *sender, const struct gg_http_post *post,
+                            struct gg_send_answer *ret_answer);
+/* The time until the next look: soon after the end of a slot, and not of all hosts at once. */
+uint64_t gg_sender_fleet_wait_ns(const struct sender *sender);
 
 /* --- seen_processes.c ----------------------------------------------------------------------- */
 

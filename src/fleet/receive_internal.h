@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * receive_internal - the state of a receiver; shared by the files of src/fleet that receive.
+ *
+ * Threads  One thread answers requests, another one inserts.  `mutex` guards what both use: the
+ *          pending segments, and the counters.  Everything else belongs to the first one.
+ */
+#pragma once
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/array.h"
+#include "base/buf.h"
+#include "fleet/clickhouse.h"
+#include "fleet/known_set.h"
+#include "fleet/receive.h"
+#include "fleet/receive_access.h"
+#include "fleet/segment.h"
+
+struct gg_receive_pending {
+	uint64_t number, bytes;
+	bool is_old;            /* an earlier receiver sealed it: `batch` may have it */
+	unsigned refusal_count; /* the store answered, and took it not */
+};
+
+struct gg_receive_counts {
+	uint64_t slots, definitions, repeated; /* messages taken; repeated: had them before */
+	uint64_t rows, bytes;                  /* sealed */
+	uint64_t refused_bad, refused_old, refused_access, refused_large, refused_busy, failed_disk;
+	uint64_t inserted_segments, inserted_rows, insert_errors, set_aside, skipped_by_batch;
+};
+
+/* A tenant's bytes of late, and the moment at which they were right. */
+struct gg_receive_rate {
+	char tenant[GG_SEGMENT_TENANT_MAX];
+	double bytes;
+	uint64_t at_ns;
+};
+enum { GG_RECEIVE_RATES = 256 };
+
+/* How many hosts a service has: registers of a HyperLogLog for this hour and the last one. */
+enum { GG_RECEIVE_REGISTERS = 256, GG_RECEIVE_SERVICES_MAX = 4096 };
+struct gg_receive_service {
+	uint64_t key; /* of tenant and service */
+	uint32_t hour;
+	uint8_t now[GG_RECEIVE_REGISTERS], before[GG_RECEIVE_REGISTERS];
+};
+
+struct gg_receive {
+	const struct gg_receive_options *options;
+	struct gg_receive_access access;
+	int directory_fd;
+	uint32_t receiver; /* this directory's number, forever */
+	uint64_t last_number;
+	uint64_t seed;             /* of hashes of messages: nobody can prepare two that collide */
+	struct gg_known_set known; /* stacks and messages */
+	struct gg_receive_rate rates[GG_RECEIVE_RATES];
+	GG_ARRAY(struct gg_receive_service) services;
+
+	pthread_mutex_t mutex;
+	pthread_cond_t has_work;
+	GG_ARRAY(struct gg_receive_pending) pending; /* by number */
+	uint64_t pending_bytes;
+	struct gg_receive_counts counts;
+	bool is_stopped;
+	uint64_t failing_since_ns; /* of inserts; 0: the last one succeeded */
+	char last_error[300];
+};
+
+/* The texts are valid during the call.  NULL: the header is missing. */
+struct gg_receive_request {
+	const char *method, *path, *authorization, *scope, *encoding;
+	const void *body;
+	size_t length;
+};
+
+struct gg_receive_answer {
+	unsigned status;
+	unsigned retry_after_s; /* 0: none */
+	bool is_metrics;
+	struct gg_buf body;
+};
+
+/* --- receive_accept.c ------------------------------------------------------------------------ */
+
+/* Makes the directory, and finds what an earlier receiver left. */
+GG_MUST_CHECK int gg_receive_open(struct gg_receive *receive,
+                                  const struct gg_receive_options *options, struct gg_error *error);
+void gg_receive_close(struct gg_receive *receive);
+
+/*
+ * Before the body is read: true if the answer is known already, such as 401.  `length` is that of
+ * the head, or 0.
+ */
+bool gg_receive_refuse_early(struct gg_receive *receive, const struct gg_receive_request *request,
+                             uint64_t length, struct gg_receive_answer *answer);
+/* Always makes an answer. */
+void gg_receive_request(struct gg_receive *receive, const struct gg_receive_request *request,
+                        struct gg_receive_answer *answer);
+
+/* --- receive_insert.c ------------------------------------------------------------------------ */
+
+/* The thread; returns when is_stopped. */
+void *gg_receive_insert(void *receive);
+
+/* --- receive_metrics.c ----------------------------------------------------------------------- */
+
+void gg_receive_metrics(struct gg_receive *receive, struct gg_buf *out);
+/* 200 or 503. */
+unsigned gg_receive_health(struct gg_receive *receive, struct gg_buf *out);

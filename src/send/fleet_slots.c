@@ -1,0 +1,1000 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fleet_slots - counts samples by row, and makes messages of them. */
+#include "send/fleet_slots.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/map.h"
+#include "base/path.h"
+#include "base/time_units.h"
+#include "format/codec/gzip.h"
+
+enum {
+	PART_ROWS = 50000,
+	PART_STACKS = 4000,
+	GZIP_LEVEL = 6,
+	PPM = 1000000,
+	TEXT_MAX = GG_FLEET_TEXT_MAX - 96,
+};
+
+/* A process row that grows, and whether its rows are sent. */
+struct series_extra {
+	bool is_selected;
+};
+
+/* A sum that becomes a folded row. */
+struct fold {
+	uint32_t series, stack;
+	enum gg_fleet_metric metric;
+	struct gg_plain_tally tally;
+};
+
+struct part {
+	size_t first_row, row_end, first_fold, fold_end;
+};
+
+struct gg_fleet_maker {
+	const struct gg_send_facts *facts;
+	struct gg_fleet_span span;
+	int64_t start_ns, end_ns;                /* of the slot, since 1970 */
+	struct gg_fleet_slot all;                /* series, stacks, processes, rows, folded */
+	struct gg_fleet_definitions definitions; /* of all stacks, in their order */
+	GG_ARRAY(struct series_extra) extras;    /* by series */
+	GG_ARRAY(struct fold) folds;
+	GG_ARRAY(struct part) parts;
+	GG_ARRAY(char *) owned; /* texts */
+	GG_ARRAY(struct gg_fleet_label *) owned_labels;
+	struct gg_map stack_map, frame_map;
+	bool is_out_of_memory;
+};
+
+/* What a model's numbers are in the messages. */
+struct adding {
+	struct gg_fleet_maker *maker;
+	const struct gg_model *model;
+	const struct gg_fleet_what *what;
+	uint32_t *stacks;      /* by stack of the model: 1 + index; 0: not yet */
+	uint32_t *series;      /* by process: 1 + index of its series for malloc; 0: not yet */
+	int64_t *block_end_ns; /* by sample that is the first of its block */
+};
+
+int gg_fleet_maker_new(struct gg_fleet_maker **ret_maker, const struct gg_send_facts *facts,
+                       const struct gg_fleet_span *span)
+{
+	struct gg_fleet_maker *maker = calloc(1, sizeof(*maker));
+
+	if (maker == NULL)
+		return -ENOMEM;
+	maker->facts = facts;
+	maker->span = *span;
+	maker->start_ns = (int64_t)(span->start_s * GG_NS_PER_S);
+	maker->end_ns = maker->start_ns + (int64_t)(span->seconds * GG_NS_PER_S);
+	*ret_maker = maker;
+	return 0;
+}
+
+void gg_fleet_maker_free(struct gg_fleet_maker *maker)
+{
+	if (maker == NULL)
+		return;
+	for (size_t i = 0; i < maker->owned.count; i++)
+		free(maker->owned.items[i]);
+	for (size_t i = 0; i < maker->owned_labels.count; i++)
+		free(maker->owned_labels.items[i]);
+	gg_array_done(&maker->owned);
+	gg_array_done(&maker->owned_labels);
+	gg_array_done(&maker->extras);
+	gg_array_done(&maker->folds);
+	gg_array_done(&maker->parts);
+	gg_fleet_slot_done(&maker->all);
+	gg_fleet_definitions_done(&maker->definitions);
+	gg_map_done(&maker->stack_map);
+	gg_map_done(&maker->frame_map);
+	free(maker);
+}
+
+/* --- texts ---------------------------------------------------------------------------------- */
+
+/* The text, or a copy of its beginning if it is too long for a message. */
+static const char *fit(struct gg_fleet_maker *maker, const char *text)
+{
+	size_t length;
+	char *copy;
+
+	if (text == NULL)
+		return "";
+	if (strlen(text) <= TEXT_MAX)
+		return text;
+	length = TEXT_MAX;
+	while (length > 0 && ((unsigned char)text[length] & 0xc0) == 0x80)
+		length--;
+	copy = strndup(text, length);
+	if (copy == NULL || !gg_array_push(&maker->owned, copy)) {
+		free(copy);
+		maker->is_out_of_memory = true;
+		return "";
+	}
+	return copy;
+}
+
+/* --- series --------------------------------------------------------------------------------- */
+
+static const char *given(const struct gg_send_facts *facts, const char *key)
+{
+	for (size_t i = 0; i < facts->label_count; i++)
+		if (strcmp(facts->labels[i].key, key) == 0)
+			return facts->labels[i].value;
+	return NULL;
+}
+
+static bool is_column(const char *key)
+{
+	return strcmp(key, "service.name") == 0 || strcmp(key, "service.version") == 0 ||
+	       strcmp(key, "version") == 0 || strcmp(key, "host.name") == 0;
+}
+
+static const char *service_of(const struct adding *adding, uint32_t process)
+{
+	const struct gg_send_facts *facts = adding->maker->facts;
+	const char *exe = adding->model->processes[process].exe;
+	const char *name = facts->service != NULL ? facts->service : given(facts, "service.name");
+
+	if (name == NULL || name[0] == '\0')
+		name = exe != NULL && exe[0] != '\0' ? gg_path_base(exe) : NULL;
+	return name != NULL && name[0] != '\0' ? fit(adding->maker, name) : "[unknown]";
+}
+
+static const char *version_of(const struct adding *adding, uint32_t process)
+{
+	const struct gg_send_facts *facts = adding->maker->facts;
+	const char *version = given(facts, "service.version");
+
+	if (version == NULL)
+		version = given(facts, "version");
+	if (version == NULL)
+		version = gg_model_label(adding->model, process, "version");
+	return fit(adding->maker, version);
+}
+
+/* The user's labels, and those of the process that the user did not give. */
+static size_t list_labels(const struct adding *adding, uint32_t process,
+                          struct gg_fleet_label labels[GG_FLEET_LABELS_MAX])
+{
+	const struct gg_send_facts *facts = adding->maker->facts;
+	size_t count = 0;
+
+	for (size_t i = 0; i < facts->label_count && count < GG_FLEET_LABELS_MAX; i++)
+		if (!is_column(facts->labels[i].key))
+			labels[count++] = (struct gg_fleet_label){
+				fit(adding->maker, facts->labels[i].key),
+				fit(adding->maker, facts->labels[i].value)
+			};
+	for (size_t i = 0; i < adding->model->label_count && count < GG_FLEET_LABELS_MAX; i++) {
+		const struct gg_model_label *label = &adding->model->labels[i];
+
+		if (label->process == process && !is_column(label->key) &&
+		    strcmp(label->key, "host") != 0 && given(facts, label->key) == NULL)
+			labels[count++] = (struct gg_fleet_label){
+				fit(adding->maker, label->key), fit(adding->maker, label->value)
+			};
+	}
+	return count;
+}
+
+static bool is_series(const struct gg_fleet_series *a, const struct gg_fleet_series *b)
+{
+	if (strcmp(a->service, b->service) != 0 || strcmp(a->version, b->version) != 0 ||
+	    strcmp(a->kind, b->kind) != 0 || strcmp(a->heap, b->heap) != 0 ||
+	    strcmp(a->type, b->type) != 0 || a->label_count != b->label_count)
+		return false;
+	for (size_t i = 0; i < a->label_count; i++)
+		if (strcmp(a->labels[i].key, b->labels[i].key) != 0 ||
+		    strcmp(a->labels[i].value, b->labels[i].value) != 0)
+			return false;
+	return true;
+}
+
+/* Hosts draw whether they send, each by itself, and anew each hour. */
+static bool is_selected(const struct gg_fleet_maker *maker, const char *service, uint32_t ppm)
+{
+	uint64_t hash = gg_fleet_host_id(maker->span.host);
+
+	hash = gg_hash_integer(hash, gg_fleet_service_id(service));
+	hash = gg_hash_integer(hash, maker->span.start_s / 3600);
+	return hash % PPM < ppm;
+}
+
+/* Returns 1 + the index of the series with these texts; 0: memory is out. */
+static uint32_t put_series(struct adding *adding, uint32_t process, const char *heap,
+                           const char *type)
+{
+	struct gg_fleet_maker *maker = adding->maker;
+	struct gg_fleet_label labels[GG_FLEET_LABELS_MAX];
+	struct gg_fleet_series series = {
+		.service = service_of(adding, process),
+		.version = version_of(adding, process),
+		.kind = "native",
+		.heap = fit(maker, heap),
+		.type = fit(maker, type),
+		.labels = labels,
+		.label_count = list_labels(adding, process, labels),
+	};
+	struct gg_fleet_process_row row = { .selected_ppm = PPM };
+	struct gg_fleet_label *copy;
+
+	for (size_t i = 0; i < maker->all.series.count; i++)
+		if (is_series(&maker->all.series.items[i], &series))
+			return (uint32_t)i + 1;
+	copy = malloc((series.label_count + 1) * sizeof(*copy));
+	if (copy == NULL || !gg_array_push(&maker->owned_labels, copy)) {
+		free(copy);
+		return 0;
+	}
+	memcpy(copy, labels, series.label_count * sizeof(*copy));
+	series.labels = copy;
+	if (adding->what->share_of != NULL)
+		row.selected_ppm = adding->what->share_of(series.service, adding->what->context);
+	row.series = (uint32_t)maker->all.series.count;
+	if (!gg_array_push(&maker->all.series, series) ||
+	    !gg_array_push(&maker->extras, (struct series_extra){ is_selected(
+						   maker, series.service, row.selected_ppm) }) ||
+	    !gg_array_push(&maker->all.processes, row)) /* by series, until the end */
+		return 0;
+	return (uint32_t)maker->all.series.count;
+}
+
+static uint32_t series_of_process(struct adding *adding, uint32_t process)
+{
+	if (adding->series[process] == 0)
+		adding->series[process] = put_series(adding, process, "", "");
+	if (adding->series[process] == 0)
+		adding->maker->is_out_of_memory = true;
+	return adding->series[process] > 0 ? adding->series[process] - 1 : 0;
+}
+
+static uint32_t series_of(struct adding *adding, uint32_t process, uint32_t kind)
+{
+	const struct gg_model *model = adding->model;
+	const char *heap = "malloc", *type = "";
+	uint32_t index;
+
+	if (kind < model->kind_count) {
+		heap = model->heaps[model->kinds[kind].heap];
+		type = model->kinds[kind].type > 0 ? model->types[model->kinds[kind].type] : "";
+	}
+	if (strcmp(heap, "malloc") == 0 && type[0] == '\0')
+		return series_of_process(adding, process);
+	index = put_series(adding, process, strcmp(heap, "malloc") == 0 ? "" : heap, type);
+	if (index == 0)
+		adding->maker->is_out_of_memory = true;
+	return index > 0 ? index - 1 : 0;
+}
+
+/* --- frames and stacks ---------------------------------------------------------------------- */
+
+/* Appends the names of a frame; an unnamed one has none. */
+static bool put_lines(struct adding *adding, const struct gg_model_frame *frame,
+                      struct gg_fleet_frame *to)
+{
+	const struct gg_model *model = adding->model;
+	struct gg_fleet_definitions *all = &adding->maker->definitions;
+	bool is_named = false;
+
+	to->first_line = all->lines.count;
+	for (uint32_t i = 0; i < frame->location_count; i++)
+		is_named |= model->functions[model->locations[frame->first_location + i].function]
+		                    .is_named;
+	for (uint32_t i = 0; is_named && i < frame->location_count && i < GG_FLEET_LINES_MAX; i++) {
+		const struct gg_code_location *at = &model->locations[frame->first_location + i];
+		const struct gg_model_function *function = &model->functions[at->function];
+		const char *name = function->full_name != NULL ? function->full_name
+		                                               : function->short_name;
+		struct gg_fleet_line line = { .function = fit(adding->maker, name),
+			                      .file = fit(adding->maker,
+			                                  model->lines[at->line].file),
+			                      .line = model->lines[at->line].line };
+
+		if (!gg_array_push(&all->lines, line))
+			return false;
+		to->line_count++;
+	}
+	return true;
+}
+
+/* Returns the index of a frame, or UINT32_MAX if memory is out. */
+static uint32_t put_frame(struct adding *adding, uint32_t number)
+{
+	struct gg_fleet_maker *maker = adding->maker;
+	struct gg_fleet_definitions *all = &maker->definitions;
+	const struct gg_model_frame *frame = &adding->model->frames[number];
+	const struct gg_model_module *module = &adding->model->modules[frame->module];
+	struct gg_fleet_frame made = {
+		.is_native = true, .build_id = "", .module = "", .address = frame->address
+	};
+	uint64_t id, index;
+
+	if (!put_lines(adding, frame, &made))
+		return UINT32_MAX;
+	if (gg_model_is_runtime_frame(adding->model, frame) && made.line_count == 1) {
+		made.is_native = false;
+	} else if (frame->module != 0) {
+		made.build_id = fit(maker, module->build_id);
+		made.module = fit(maker, module->path);
+	}
+	id = gg_fleet_frame_id_of(all, &made);
+	index = gg_map_get(&maker->frame_map, id);
+	if (index != GG_MAP_NONE) {
+		all->lines.count = made.first_line;
+		return (uint32_t)index;
+	}
+	if (!gg_array_push(&all->frames, made) ||
+	    gg_map_put(&maker->frame_map, id, all->frames.count - 1) < 0)
+		return UINT32_MAX;
+	return (uint32_t)all->frames.count - 1;
+}
+
+struct stack_key {
+	const struct gg_fleet_maker *maker;
+	struct gg_fleet_stack_id id;
+};
+
+static bool is_stack(uint64_t index, const void *context)
+{
+	const struct stack_key *key = context;
+
+	return memcmp(key->maker->all.stacks.items[index].bytes, key->id.bytes,
+	              sizeof(key->id.bytes)) == 0;
+}
+
+/* Returns 1 + the index; 0: memory is out. */
+static uint32_t put_stack(struct adding *adding, uint32_t stack)
+{
+	struct gg_fleet_maker *maker = adding->maker;
+	struct gg_fleet_definitions *all = &maker->definitions;
+	struct gg_fleet_stack made = { .first_frame = all->stack_frames.count };
+	struct stack_key key = { .maker = maker };
+	uint64_t ids[GG_FLEET_DEPTH_MAX], hash, index;
+
+	for (uint32_t at = adding->model->stacks[stack].top;
+	     at != 0 && made.frame_count < GG_FLEET_DEPTH_MAX;
+	     at = adding->model->stacks[at].parent) {
+		uint32_t frame = put_frame(adding, adding->model->stacks[at].frame);
+
+		if (frame == UINT32_MAX || !gg_array_push(&all->stack_frames, frame))
+			return 0;
+		ids[made.frame_count++] = gg_fleet_frame_id_of(all, &all->frames.items[frame]);
+	}
+	key.id = gg_fleet_stack_id(ids, made.frame_count);
+	hash = gg_hash_bytes(key.id.bytes, sizeof(key.id.bytes), gg_map_seed(&maker->stack_map));
+	index = gg_map_find(&maker->stack_map, hash, is_stack, &key);
+	if (index != GG_MAP_NONE) {
+		all->stack_frames.count = made.first_frame;
+		return (uint32_t)index + 1;
+	}
+	if (!gg_array_push(&maker->all.stacks, key.id) || !gg_array_push(&all->stacks, made) ||
+	    gg_map_insert(&maker->stack_map, hash, maker->all.stacks.count - 1) < 0)
+		return 0;
+	return (uint32_t)maker->all.stacks.count;
+}
+
+static uint32_t stack_of(struct adding *adding, uint32_t stack)
+{
+	if (adding->stacks[stack] == 0)
+		adding->stacks[stack] = put_stack(adding, stack);
+	if (adding->stacks[stack] == 0)
+		adding->maker->is_out_of_memory = true;
+	return adding->stacks[stack] > 0 ? adding->stacks[stack] - 1 : 0;
+}
+
+/* --- samples -------------------------------------------------------------------------------- */
+
+/*
+ * The sampling interval with which 1 - exp(-length / gap) is the sample's p; 0: p is 1.  Negative:
+ * the sample was not drawn so.
+ */
+static double gap_of(const struct gg_draw *draw)
+{
+	double interval = draw->sampling_interval;
+
+	switch (draw->scheme) {
+	case GG_SCHEME_POISSON:
+		return interval > 1 ? interval : 0;
+	case GG_SCHEME_BERNOULLI:
+		return interval > 1 ? -1 / log1p(-1 / interval) : 0;
+	case GG_SCHEME_OPTIMAL: /* down to 1 the store takes each for sure */
+		return !(interval > 0) ? 0 : interval > 1 ? interval : -1;
+	default:
+		return interval <= 1 ? 0 : -1;
+	}
+}
+
+static struct gg_plain_tally *fold_of(struct gg_fleet_maker *maker, uint32_t series, uint32_t stack,
+                                      enum gg_fleet_metric metric)
+{
+	struct fold *fold;
+
+	/* Samples of one stack often follow each other; the rest is merged at the end. */
+	for (size_t i = maker->folds.count; i > 0 && i + 3 > maker->folds.count; i--) {
+		fold = &maker->folds.items[i - 1];
+		if (fold->series == series && fold->stack == stack && fold->metric == metric)
+			return &fold->tally;
+	}
+	fold = gg_array_add(&maker->folds);
+	if (fold == NULL) {
+		maker->is_out_of_memory = true;
+		return NULL;
+	}
+	fold->series = series;
+	fold->stack = stack;
+	fold->metric = metric;
+	return &fold->tally;
+}
+
+static void fold_sample(struct gg_fleet_maker *maker, uint32_t series, uint32_t stack,
+                        enum gg_fleet_metric metric, const struct gg_model_sample *sample)
+{
+	struct gg_plain_tally *tally = fold_of(maker, series, stack, metric);
+
+	if (tally != NULL)
+		gg_plain_tally_add_sample(tally, &sample->draw, sample->size_bytes);
+}
+
+/* Adds a block, which is known by its first sample. */
+static void add_block(struct adding *adding, const struct gg_model_sample *sample,
+                      bool is_allocated, bool is_freed, bool is_live)
+{
+	struct gg_fleet_maker *maker = adding->maker;
+	double gap = gap_of(&sample->draw);
+	uint32_t base = series_of_process(adding, sample->process);
+	struct gg_fleet_process_row *process = &maker->all.processes.items[base];
+	struct gg_fleet_row row = { .size = sample->size_bytes,
+		                    .gap = gap,
+		                    .allocated = is_allocated,
+		                    .freed = is_freed,
+		                    .live = is_live };
+
+	if (maker->is_out_of_memory)
+		return;
+	process->live_bytes += is_live ? sample->weighted_bytes : 0;
+	process->allocated_bytes += is_allocated ? sample->weighted_bytes : 0;
+	if (!maker->extras.items[base].is_selected)
+		return;
+	row.series = series_of(adding, sample->process, sample->kind);
+	row.stack = stack_of(adding, sample->stack);
+	if (maker->is_out_of_memory)
+		return;
+	if (gap >= 0) {
+		if (!gg_array_push(&maker->all.rows, row))
+			maker->is_out_of_memory = true;
+		return;
+	}
+	if (is_allocated)
+		fold_sample(maker, row.series, row.stack, GG_FLEET_ALLOCATED, sample);
+	if (is_freed)
+		fold_sample(maker, row.series, row.stack, GG_FLEET_FREED, sample);
+	if (is_live)
+		fold_sample(maker, row.series, row.stack, GG_FLEET_LIVE, sample);
+}
+
+/* The end of a block is that of the last process that holds it. */
+static void find_block_ends(struct adding *adding)
+{
+	const struct gg_model *model = adding->model;
+
+	for (size_t i = 0; i < model->sample_count; i++)
+		adding->block_end_ns[i] = INT64_MIN;
+	for (size_t i = 0; i < model->sample_count; i++) {
+		const struct gg_model_sample *sample = &model->samples[i];
+		int64_t until_ns = gg_model_sample_until(model, sample);
+
+		if (until_ns > adding->block_end_ns[sample->block])
+			adding->block_end_ns[sample->block] = until_ns;
+	}
+}
+
+static int64_t wall_of(const struct adding *adding, int64_t time_ns)
+{
+	return time_ns == GG_TIME_NONE ? INT64_MAX : (int64_t)adding->what->zero_wall_ns + time_ns;
+}
+
+static void add_samples(struct adding *adding)
+{
+	const struct gg_model *model = adding->model;
+	int64_t start_ns = adding->maker->start_ns, end_ns = adding->maker->end_ns;
+
+	for (size_t i = 0; i < model->sample_count; i++) {
+		const struct gg_model_sample *sample = &model->samples[i];
+		int64_t from_ns, to_ns;
+		bool is_allocated, is_freed, is_live;
+
+		if (sample->block != i)
+			continue;
+		to_ns = wall_of(adding, adding->block_end_ns[i]);
+		if (!adding->what->has_history) {
+			if (adding->block_end_ns[i] == GG_TIME_NONE)
+				add_block(adding, sample, false, false, true);
+			continue;
+		}
+		from_ns = wall_of(adding, sample->alloc_ns);
+		/* A process that inherited the block did not allocate it. */
+		is_allocated = from_ns >= start_ns && from_ns < end_ns &&
+		               (sample->flags & GG_MODEL_INHERITED) == 0;
+		is_freed = to_ns >= start_ns && to_ns < end_ns;
+		is_live = from_ns < end_ns && to_ns >= end_ns;
+		if (is_allocated || is_freed || is_live)
+			add_block(adding, sample, is_allocated, is_freed, is_live);
+	}
+}
+
+/* --- sums without samples -------------------------------------------------------------------- */
+
+static void add_fold(struct adding *adding, uint32_t process, uint32_t stack,
+                     enum gg_fleet_metric metric, const struct gg_plain_tally *more)
+{
+	struct gg_fleet_maker *maker = adding->maker;
+	uint32_t series = series_of_process(adding, process);
+	struct gg_plain_tally *tally;
+
+	if (maker->is_out_of_memory)
+		return;
+	if (metric == GG_FLEET_ALLOCATED)
+		maker->all.processes.items[series].allocated_bytes += more->usual[GG_BYTES].value +
+		                                                      more->sure[GG_BYTES].value;
+	if (!maker->extras.items[series].is_selected)
+		return;
+	tally = fold_of(maker, series, stack_of(adding, stack), metric);
+	if (tally != NULL)
+		gg_plain_tally_add(tally, more);
+}
+
+/* What was compacted or lost: allocated where its span begins, and freed where it ends. */
+static void add_aggregates(struct adding *adding)
+{
+	const struct gg_model *model = adding->model;
+	int64_t start_ns = adding->maker->start_ns, end_ns = adding->maker->end_ns;
+
+	for (size_t i = 0; i < model->aggregate_count; i++) {
+		const struct gg_profile_aggregate *aggregate = &model->aggregates[i];
+		int64_t from_ns = wall_of(adding, aggregate->from_ns);
+		int64_t to_ns = wall_of(adding, aggregate->to_ns);
+		bool is_live = aggregate->to_ns == GG_TIME_NONE && !aggregate->is_left &&
+		               from_ns < end_ns;
+		struct gg_tally tally = { 0 };
+		struct gg_plain_tally plain;
+
+		gg_model_add_aggregate(model, &tally, aggregate);
+		gg_plain_tally_of(&plain, &tally);
+		if (from_ns >= start_ns && from_ns < end_ns)
+			add_fold(adding, aggregate->process, aggregate->stack, GG_FLEET_ALLOCATED,
+			         &plain);
+		if (to_ns >= start_ns && to_ns < end_ns)
+			add_fold(adding, aggregate->process, aggregate->stack, GG_FLEET_FREED,
+			         &plain);
+		if (is_live ||
+		    (from_ns < end_ns && to_ns >= end_ns && aggregate->to_ns != GG_TIME_NONE))
+			add_fold(adding, aggregate->process, aggregate->stack, GG_FLEET_LIVE,
+			         &plain);
+	}
+}
+
+/* --- processes ------------------------------------------------------------------------------ */
+
+/* The last reading of a process's resident memory before the end of the slot, or 0. */
+static uint64_t rss_of(const struct adding *adding, uint32_t process)
+{
+	uint64_t rss = 0;
+
+	for (size_t i = 0; i < adding->model->memory_count; i++) {
+		const struct gg_profile_memory *memory = &adding->model->memory[i];
+
+		if (memory->process == process && memory->rss_bytes > 0 &&
+		    wall_of(adding, memory->time_ns) < adding->maker->end_ns)
+			rss = (uint64_t)memory->rss_bytes;
+	}
+	return rss;
+}
+
+static void add_process(struct adding *adding, uint32_t number)
+{
+	struct gg_fleet_maker *maker = adding->maker;
+	const struct gg_profile_process *process = &adding->model->processes[number];
+	int64_t from_ns = wall_of(adding, process->start_ns);
+	int64_t to_ns = wall_of(adding, gg_model_process_end(adding->model, number));
+	struct gg_fleet_process_row *row;
+	double gap = gg_model_exposure(adding->model, number);
+	uint32_t covered_s, series;
+
+	if (from_ns >= maker->end_ns || to_ns < maker->start_ns)
+		return;
+	series = series_of_process(adding, number);
+	if (maker->is_out_of_memory)
+		return;
+	row = &maker->all.processes.items[series];
+	from_ns = from_ns > maker->start_ns ? from_ns : maker->start_ns;
+	to_ns = to_ns < maker->end_ns ? to_ns : maker->end_ns;
+	covered_s = (uint32_t)((to_ns - from_ns + (int64_t)GG_NS_PER_S - 1) / (int64_t)GG_NS_PER_S);
+	row->processes++;
+	row->gap_max = gap > row->gap_max ? gap : row->gap_max;
+	row->scheme = (uint8_t)process->scheme;
+	row->rss_bytes += rss_of(adding, number);
+	row->covered_s = covered_s > row->covered_s ? covered_s : row->covered_s;
+	row->dropped += gg_model_dropped(adding->model, number);
+}
+
+int gg_fleet_maker_add(struct gg_fleet_maker *maker, const struct gg_model *model,
+                       const struct gg_fleet_what *what)
+{
+	struct adding adding = {
+		.maker = maker,
+		.model = model,
+		.what = what,
+		.stacks = calloc(model->stack_count + 1, sizeof(uint32_t)),
+		.series = calloc(model->process_count + 1, sizeof(uint32_t)),
+		.block_end_ns = malloc((model->sample_count + 1) * sizeof(int64_t)),
+	};
+
+	if (adding.stacks == NULL || adding.series == NULL || adding.block_end_ns == NULL) {
+		maker->is_out_of_memory = true;
+	} else {
+		for (uint32_t i = 1; i < model->process_count; i++)
+			add_process(&adding, i);
+		find_block_ends(&adding);
+		add_samples(&adding);
+		if (what->has_history)
+			add_aggregates(&adding);
+		for (uint32_t i = 0; what->allocated != NULL && i < model->stack_count; i++)
+			if (what->allocated[i].sample_count > 0)
+				add_fold(&adding, model->process_count > 1 ? 1 : 0, i,
+				         GG_FLEET_ALLOCATED, &what->allocated[i]);
+	}
+	free(adding.stacks);
+	free(adding.series);
+	free(adding.block_end_ns);
+	return maker->is_out_of_memory ? -ENOMEM : 0;
+}
+
+/* --- the end -------------------------------------------------------------------------------- */
+
+static int compare_rows(const void *a, const void *b)
+{
+	return gg_fleet_row_compare(a, b);
+}
+
+static int compare_folds(const void *a, const void *b)
+{
+	const struct fold *x = a, *y = b;
+
+	if (x->series != y->series)
+		return x->series < y->series ? -1 : 1;
+	if (x->stack != y->stack)
+		return x->stack < y->stack ? -1 : 1;
+	return (int)x->metric - (int)y->metric;
+}
+
+static void merge_rows(struct gg_fleet_maker *maker)
+{
+	struct gg_fleet_row *rows = maker->all.rows.items;
+	size_t count = 0;
+
+	if (maker->all.rows.count == 0)
+		return;
+	qsort(rows, maker->all.rows.count, sizeof(*rows), compare_rows);
+	for (size_t i = 0; i < maker->all.rows.count; i++) {
+		if (count > 0 && gg_fleet_row_compare(&rows[count - 1], &rows[i]) == 0) {
+			rows[count - 1].allocated += rows[i].allocated;
+			rows[count - 1].freed += rows[i].freed;
+			rows[count - 1].live += rows[i].live;
+		} else {
+			rows[count++] = rows[i];
+		}
+	}
+	maker->all.rows.count = count;
+}
+
+static double positive(double value)
+{
+	return value > 0 && isfinite(value) ? value : 0;
+}
+
+static uint64_t whole(double value)
+{
+	return value >= 0x1p63 ? UINT64_C(1) << 63 : value > 0 ? (uint64_t)(value + 0.5) : 0;
+}
+
+static uint32_t whole_count(double value)
+{
+	return value >= UINT32_MAX ? UINT32_MAX : value > 0 ? (uint32_t)(value + 0.5) : 0;
+}
+
+/* Bytes and count of likely samples are apart from those of sure ones (docs/FLEET.md). */
+static struct gg_fleet_folded folded_of(const struct fold *fold)
+{
+	const struct gg_plain_tally *tally = &fold->tally;
+	const struct gg_plain_moments *usual = tally->usual, *sure = tally->sure;
+	struct gg_fleet_folded row = { .series = fold->series,
+		                       .stack = fold->stack,
+		                       .metric = (uint8_t)fold->metric };
+
+	row.n = whole_count(tally->sample_count);
+	row.sure_n = whole_count(sure[GG_ALLOCATIONS].seen);
+	row.seen = whole(usual[GG_BYTES].seen);
+	row.sure_seen = whole(sure[GG_BYTES].seen);
+	row.bytes = positive(usual[GG_BYTES].value);
+	row.count = positive(usual[GG_ALLOCATIONS].value);
+	row.bytes_var = positive(usual[GG_BYTES].variance);
+	row.count_var = positive(usual[GG_ALLOCATIONS].variance);
+	row.missed_bytes = positive(sure[GG_BYTES].value - sure[GG_BYTES].seen);
+	row.missed_count = positive(sure[GG_ALLOCATIONS].value - sure[GG_ALLOCATIONS].seen);
+	row.sure_bytes_var = positive(sure[GG_BYTES].variance);
+	row.sure_count_var = positive(sure[GG_ALLOCATIONS].variance);
+	row.bytes_skew = positive(usual[GG_BYTES].skew + sure[GG_BYTES].skew);
+	row.count_skew = positive(usual[GG_ALLOCATIONS].skew + sure[GG_ALLOCATIONS].skew);
+	row.bytes_slack = positive(tally->skew_slack[GG_BYTES]);
+	row.count_slack = positive(tally->skew_slack[GG_ALLOCATIONS]);
+	row.gap_max = positive(tally->sampled_interval_max);
+	row.reserve_count = positive(tally->reserve_max[GG_ALLOCATIONS]);
+	row.unknown = (uint8_t)((tally->unknown[GG_BYTES] > 0 || tally->unbounded_bytes > 0) |
+	                        (tally->unknown[GG_ALLOCATIONS] > 0) << 1);
+	if (tally->allocations_per_byte_max > 0)
+		row.least_size = whole(floor(1 / tally->allocations_per_byte_max));
+	return row;
+}
+
+static bool merge_folds(struct gg_fleet_maker *maker)
+{
+	struct fold *folds = maker->folds.items;
+	size_t count = 0;
+
+	if (maker->folds.count == 0)
+		return true;
+	qsort(folds, maker->folds.count, sizeof(*folds), compare_folds);
+	for (size_t i = 0; i < maker->folds.count; i++) {
+		if (count > 0 && compare_folds(&folds[count - 1], &folds[i]) == 0)
+			gg_plain_tally_add(&folds[count - 1].tally, &folds[i].tally);
+		else
+			folds[count++] = folds[i];
+	}
+	for (size_t i = 0; i < count; i++)
+		if (!gg_array_push(&maker->all.folded, folded_of(&folds[i])))
+			return false;
+	return true;
+}
+
+/* Keeps the process rows of series with processes or values: others are heaps of a process. */
+static void keep_processes(struct gg_fleet_maker *maker)
+{
+	struct gg_fleet_process_row *rows = maker->all.processes.items;
+	size_t count = 0;
+
+	for (size_t i = 0; i < maker->all.processes.count; i++)
+		if (rows[i].processes > 0 || rows[i].live_bytes > 0 || rows[i].allocated_bytes > 0)
+			rows[count++] = rows[i];
+	maker->all.processes.count = count;
+}
+
+/* Cuts the rows into parts; stacks of rows ascend within a series. */
+static bool make_parts(struct gg_fleet_maker *maker)
+{
+	size_t rows = maker->all.rows.count, folds = maker->all.folded.count;
+	struct part part = { 0 };
+
+	while (part.row_end < rows || part.fold_end < folds || maker->parts.count == 0) {
+		size_t stacks = 0;
+
+		part.first_row = part.row_end;
+		part.first_fold = part.fold_end;
+		while (part.row_end < rows && part.row_end - part.first_row < PART_ROWS &&
+		       stacks < PART_STACKS) {
+			const struct gg_fleet_row *row = &maker->all.rows.items[part.row_end];
+
+			stacks += part.row_end == part.first_row || row->stack != row[-1].stack;
+			part.row_end++;
+		}
+		while (part.row_end == rows && part.fold_end < folds && stacks < PART_STACKS) {
+			stacks++;
+			part.fold_end++;
+		}
+		if (!gg_array_push(&maker->parts, part))
+			return false;
+	}
+	return true;
+}
+
+int gg_fleet_maker_finish(struct gg_fleet_maker *maker)
+{
+	merge_rows(maker);
+	keep_processes(maker);
+	if (maker->is_out_of_memory || !merge_folds(maker))
+		return -ENOMEM;
+	if (maker->all.processes.count == 0 && maker->all.rows.count == 0 &&
+	    maker->all.folded.count == 0)
+		return 0;
+	return make_parts(maker) ? 0 : -ENOMEM;
+}
+
+size_t gg_fleet_maker_part_count(const struct gg_fleet_maker *maker)
+{
+	return maker->parts.count;
+}
+
+/* --- parts ---------------------------------------------------------------------------------- */
+
+/* Copies the frames of a stack to the definitions of a part, each once. */
+static bool copy_stack(const struct gg_fleet_definitions *from, const struct gg_fleet_stack *stack,
+                       uint32_t service, uint32_t *frame_numbers, struct gg_fleet_definitions *to)
+{
+	struct gg_fleet_stack made = { .service = service,
+		                       .first_frame = to->stack_frames.count,
+		                       .frame_count = stack->frame_count };
+
+	for (size_t i = 0; i < stack->frame_count; i++) {
+		uint32_t frame = from->stack_frames.items[stack->first_frame + i];
+
+		if (frame_numbers[frame] == 0) {
+			struct gg_fleet_frame copy = from->frames.items[frame];
+
+			copy.first_line = to->lines.count;
+			for (size_t k = 0; k < copy.line_count; k++)
+				if (!gg_array_push(
+					    &to->lines,
+					    from->lines.items[from->frames.items[frame].first_line +
+				                              k]))
+					return false;
+			if (!gg_array_push(&to->frames, copy))
+				return false;
+			frame_numbers[frame] = (uint32_t)to->frames.count;
+		}
+		if (!gg_array_push(&to->stack_frames, frame_numbers[frame] - 1))
+			return false;
+	}
+	return gg_array_push(&to->stacks, made);
+}
+
+struct part_maker {
+	const struct gg_fleet_maker *maker;
+	struct gg_fleet_slot slot;
+	struct gg_fleet_definitions definitions;
+	uint32_t *stack_numbers, *frame_numbers; /* 1 + the index in the part */
+};
+
+/*
+ * Returns the index of a stack in the part.  A stack of several services is defined for each of
+ * them, which takes another entry: two entries may have one id.
+ */
+static bool use_stack(struct part_maker *part, uint32_t series, uint32_t stack, uint32_t *ret_index)
+{
+	const struct gg_fleet_maker *maker = part->maker;
+
+	if (part->stack_numbers[stack] == 0) {
+		const char *service = maker->all.series.items[series].service;
+		uint32_t number = 0;
+
+		while (number < part->definitions.services.count &&
+		       strcmp(part->definitions.services.items[number], service) != 0)
+			number++;
+		if (number == part->definitions.services.count &&
+		    !gg_array_push(&part->definitions.services, service))
+			return false;
+		if (!gg_array_push(&part->slot.stacks, maker->all.stacks.items[stack]) ||
+		    !copy_stack(&maker->definitions, &maker->definitions.stacks.items[stack],
+		                number, part->frame_numbers, &part->definitions))
+			return false;
+		part->stack_numbers[stack] = (uint32_t)part->slot.stacks.count;
+	}
+	*ret_index = part->stack_numbers[stack] - 1;
+	return true;
+}
+
+/* Entries of another service must not be used: rows are sorted by series, so this forgets them. */
+static void forget_stacks(struct part_maker *part)
+{
+	memset(part->stack_numbers, 0,
+	       (part->maker->all.stacks.count + 1) * sizeof(*part->stack_numbers));
+}
+
+static bool fill_part(struct part_maker *part, const struct part *range)
+{
+	const struct gg_fleet_slot *all = &part->maker->all;
+	const char *service = NULL;
+
+	for (size_t i = 0; i < all->series.count; i++)
+		if (!gg_array_push(&part->slot.series, all->series.items[i]))
+			return false;
+	for (size_t i = range->first_row; i < range->row_end; i++) {
+		struct gg_fleet_row row = all->rows.items[i];
+
+		if (service != NULL && strcmp(service, all->series.items[row.series].service) != 0)
+			forget_stacks(part);
+		service = all->series.items[row.series].service;
+		if (!use_stack(part, row.series, row.stack, &row.stack) ||
+		    !gg_array_push(&part->slot.rows, row))
+			return false;
+	}
+	for (size_t i = range->first_fold; i < range->fold_end; i++) {
+		struct gg_fleet_folded row = all->folded.items[i];
+
+		if (service != NULL && strcmp(service, all->series.items[row.series].service) != 0)
+			forget_stacks(part);
+		service = all->series.items[row.series].service;
+		if (!use_stack(part, row.series, row.stack, &row.stack) ||
+		    !gg_array_push(&part->slot.folded, row))
+			return false;
+	}
+	/* Indices of stacks are new ones. */
+	if (part->slot.rows.count > 0)
+		qsort(part->slot.rows.items, part->slot.rows.count, sizeof(*part->slot.rows.items),
+		      compare_rows);
+	return true;
+}
+
+static int compare_folded(const void *a, const void *b)
+{
+	return gg_fleet_folded_compare(a, b);
+}
+
+static int pack_part(struct part_maker *part, struct gg_buf *body)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf slot = { 0 }, definitions = { 0 };
+	struct gg_gzip_part packed = { 0 };
+	uint32_t length;
+	int status;
+
+	gg_fleet_slot_encode(&part->slot, &slot);
+	gg_fleet_definitions_encode(&part->definitions, &definitions);
+	if (slot.failed || definitions.failed)
+		return -ENOMEM;
+	if (slot.length > GG_FLEET_MESSAGE_MAX || definitions.length > GG_FLEET_MESSAGE_MAX)
+		return -EFBIG;
+	gg_buf_append(body, "\0\0\0", 4);
+	status = gg_gzip_pack(&packed, slot.data, slot.length, GZIP_LEVEL);
+	if (status == 0)
+		status = gg_gzip_join(body, (const struct gg_gzip_part *[]){ &packed }, 1);
+	if (status == 0) {
+		length = (uint32_t)(body->length - 4);
+		memcpy(body->data, &length, sizeof(length));
+		status = gg_gzip_pack(&packed, definitions.data, definitions.length, GZIP_LEVEL);
+	}
+	if (status == 0)
+		status = gg_gzip_join(body, (const struct gg_gzip_part *[]){ &packed }, 1);
+	gg_gzip_part_done(&packed);
+	return status;
+}
+
+int gg_fleet_maker_part(const struct gg_fleet_maker *maker, size_t number, struct gg_buf *body)
+{
+	struct part_maker part = {
+		.maker = maker,
+		.slot = { .host = maker->span.host,
+		          .instance = maker->span.instance,
+		          /* A slot has one message of each number, however often it is made. */
+		          .sequence = maker->span.start_s << 16 | number,
+		          .start_s = maker->span.start_s,
+		          .seconds = maker->span.seconds },
+		.definitions = { .host = maker->span.host, .at_s = maker->span.start_s },
+		.stack_numbers = calloc(maker->all.stacks.count + 1, sizeof(uint32_t)),
+		.frame_numbers = calloc(maker->definitions.frames.count + 1, sizeof(uint32_t)),
+	};
+	int status = -ENOMEM;
+
+	memcpy(part.slot.boot, maker->span.boot, sizeof(part.slot.boot));
+	if (part.stack_numbers == NULL || part.frame_numbers == NULL ||
+	    !fill_part(&part, &maker->parts.items[number]))
+		goto out;
+	if (part.slot.folded.count > 0)
+		qsort(part.slot.folded.items, part.slot.folded.count,
+		      sizeof(*part.slot.folded.items), compare_folded);
+	for (size_t i = 0; number == 0 && i < maker->all.processes.count; i++)
+		if (!gg_array_push(&part.slot.processes, maker->all.processes.items[i]))
+			goto out;
+	status = pack_part(&part, body);
+out:
+	free(part.stack_numbers);
+	free(part.frame_numbers);
+	gg_fleet_slot_done(&part.slot);
+	gg_fleet_definitions_done(&part.definitions);
+	return status;
+}

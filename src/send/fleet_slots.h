@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * fleet_slots - makes the messages of a slot (fleet/fleet_wire.h) from models of processes.
+ *
+ *   struct gg_fleet_maker *maker;
+ *
+ *   gg_fleet_maker_new(&maker, &facts, &span);
+ *   gg_fleet_maker_add(maker, model, &what);                     each model of the host
+ *   gg_fleet_maker_finish(maker);
+ *   for (size_t part = 0; part < gg_fleet_maker_part_count(maker); part++)
+ *           gg_fleet_maker_part(maker, part, &body);             what the queue keeps
+ *   gg_fleet_maker_free(maker);
+ *
+ * Whole numbers  A row counts samples: those allocated in [start, end), those freed in it, and those
+ *                live at its end.  So live(end) = live(start) + allocated - freed, exactly.  Rows of
+ *                the same stack, series, size and interval are one row, whatever process they are
+ *                of, because the store replaces rows with equal keys.
+ * Forks          A block that several processes hold is one block: allocated by the process that
+ *                allocated it, live while any of them holds it, and freed by the last one.
+ * Folded         Samples that are not drawn by their size alone, and sums without samples, become
+ *                folded rows: sums of a tally, by stack.
+ * Parts          A slot with very many rows becomes several messages, with disjoint rows.
+ * Body           of a part: the slot's length in four bytes, the slot as gzip, and the definitions
+ *                of its stacks as gzip, in the order of its stacks.  The definitions stay in the
+ *                queue with the slot, so that they can be sent whenever the answer asks for them.
+ * Threads        one owner.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/compiler.h"
+#include "fleet/fleet_wire.h"
+#include "format/export/extract.h"
+#include "model/model.h"
+#include "send/send_body.h"
+
+struct gg_fleet_span {
+	const char *host, *instance; /* as in struct gg_fleet_slot */
+	unsigned char boot[16];
+	uint64_t start_s;
+	uint32_t seconds;
+};
+
+/* A model's part in the slot. */
+struct gg_fleet_what {
+	uint64_t zero_wall_ns; /* the wall time of the model's 0 */
+	/*
+	 * True: samples have times, and aggregates are those of lost history.  False: the model is a
+	 * state; its live samples are live at the slot's end, and `allocated` says what is new.
+	 */
+	bool has_history;
+	/* By stack: what was allocated in the slot; NULL: nothing.  Without history alone. */
+	const struct gg_plain_tally *allocated;
+	bool is_last; /* the session ends in this slot: what is live at its end is live */
+	/* Returns the share of hosts that send stacks of a service, in millionths; NULL: all. */
+	uint32_t (*share_of)(const char *service, void *context);
+	void *context;
+};
+
+struct gg_fleet_maker;
+
+GG_MUST_CHECK int gg_fleet_maker_new(struct gg_fleet_maker **ret_maker,
+                                     const struct gg_send_facts *facts,
+                                     const struct gg_fleet_span *span);
+void gg_fleet_maker_free(struct gg_fleet_maker *maker); /* NULL is fine */
+
+/* The model's texts must outlive the maker.  -ENOMEM. */
+GG_MUST_CHECK int gg_fleet_maker_add(struct gg_fleet_maker *maker, const struct gg_model *model,
+                                     const struct gg_fleet_what *what);
+GG_MUST_CHECK int gg_fleet_maker_finish(struct gg_fleet_maker *maker);
+/* 0: there is nothing to send, as no process ran. */
+size_t gg_fleet_maker_part_count(const struct gg_fleet_maker *maker);
+GG_MUST_CHECK int gg_fleet_maker_part(const struct gg_fleet_maker *maker, size_t part,
+                                      struct gg_buf *body);
+
+/* --- what the deliverer does with a body ----------------------------------------------------- */
+
+struct gg_fleet_body {
+	const void *slot, *definitions; /* gzip */
+	size_t slot_bytes, definitions_bytes;
+};
+/* -EBADMSG. */
+GG_MUST_CHECK int gg_fleet_body_split(struct gg_fleet_body *ret_body, const void *bytes,
+                                      size_t length);
+
+struct gg_fleet_index_range {
+	uint32_t first, last;
+};
+
+/* The share of hosts that send stacks of a service, in millionths. */
+struct gg_fleet_share {
+	uint64_t service;
+	uint32_t ppm;
+};
+
+/* What a receiver answered to a slot. */
+struct gg_fleet_answer {
+	GG_ARRAY(struct gg_fleet_index_range) unknown;
+	bool has_more; /* the list was cut */
+	GG_ARRAY(struct gg_fleet_share) shares;
+};
+/* -EBADMSG: it is no answer of a fleet's receiver; -ENOMEM. */
+GG_MUST_CHECK int gg_fleet_answer_read(struct gg_fleet_answer *ret_answer, const char *text);
+void gg_fleet_answer_done(struct gg_fleet_answer *answer);
+/* Makes the message, as gzip, with the definitions of unknown stacks alone. */
+GG_MUST_CHECK int gg_fleet_definitions_of(struct gg_buf *out, const struct gg_fleet_body *body,
+                                          const struct gg_fleet_answer *answer);

@@ -1,0 +1,366 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What the store of a fleet has is what the profile has: each sample once, whatever is killed.
+
+GEIGER: the command; SEND_KILL: kills a process at a step; FORKS_PROGRAM: forks children that share
+blocks; FLEET_PROGRAM: allocates and frees for some slots.  FLEET_ROUNDS is the number of kills
+(all steps if it is 0).
+"""
+
+import contextlib
+import os
+import re
+import sqlite3
+import subprocess
+import sys
+import threading
+
+from fleet_store import Receiver, Store, remove, wait_for
+from sentences import check, in_scratch, skip
+
+GEIGER = os.environ["GEIGER"]
+KILL = os.environ["SEND_KILL"]
+ROUNDS = int(os.environ.get("FLEET_ROUNDS", "12"))
+CLOSE = 1e-9  # of a sum of doubles
+
+# The sums of samples as docs/FLEET.md has them: k samples of size z and sampling interval `gap`.
+SUMS = """
+SELECT sum(k), sum(k * z / p), sum(k * z * z * m / (p * p)), sum(k / p) FROM
+ (SELECT toFloat64({count}) AS k, toFloat64(size) AS z, if(size > 1, toFloat64(size), 1.) AS len,
+   if(gap <= 1, 0., exp(-(len / gap))) AS m, if(gap <= 1, 1., 1 - m) AS p FROM {table} FINAL
+  WHERE {where})"""
+
+
+def ours(service):
+    return f"service IN (SELECT service FROM series WHERE service_name = '{service}')"
+
+
+def sums_of(store, table, count, where):
+    return [float(value) for value in store.ask(SUMS.format(table=table, count=count, where=where))[0]]
+
+
+def profile_sums(path, where):
+    """The same of a profile, whose view has each block once."""
+    with contextlib.closing(sqlite3.connect(path)) as base:
+        return list(base.execute("select count(*), total(bytes), total(bytes_variance), total(count) "
+                                 f"from v_block where {where}").fetchone())
+
+
+def differs(what, found, wanted):
+    """The number of samples is exact, and sums of doubles are close."""
+    if found[0] != wanted[0]:
+        return f"{what}: {found[0]} samples are not {wanted[0]}"
+    for a, b in zip(found, wanted):
+        if abs(a - b) > CLOSE * max(abs(b), 1):
+            return f"{what}: {found} is not {wanted}"
+    return None
+
+
+def compare(store, service, path, tenant="default"):
+    """Problems: allocated, freed and live of a service against a finished profile."""
+    where = ours(service)
+    last = store.ask(f"SELECT toUInt32(max(slot)) FROM process WHERE {where}")[0][0]
+    return [
+        differs("allocated", sums_of(store, "draw", "allocated", where), profile_sums(path, "origin is null")),
+        differs("freed", sums_of(store, "draw", "freed", where), profile_sums(path, "end_ns is not null")),
+        differs("live", sums_of(store, "live", "n", f"{where} AND toUInt32(slot) = {last}"),
+                profile_sums(path, "end_ns is null")),
+    ]
+
+
+def lacks_definitions(store, service):
+    """Stacks of rows that nobody defined, and frames of stacks that have neither place nor name."""
+    stacks = store.number(f"SELECT count() FROM (SELECT DISTINCT stack FROM draw WHERE {ours(service)}) "
+                          f"WHERE stack NOT IN (SELECT stack FROM stack WHERE {ours(service)})")
+    frames = store.number("SELECT count() FROM (SELECT DISTINCT arrayJoin(frames) AS f FROM stack WHERE "
+                          f"{ours(service)}) WHERE f NOT IN (SELECT frame FROM frame) "
+                          "AND f NOT IN (SELECT frame FROM symbol)")
+    return f"{stacks} stacks and {frames} frames are not defined" if stacks or frames else None
+
+
+def record(path, receiver, service, *command, slot="2s", more=()):
+    return subprocess.run([GEIGER, "record", "-o", path, "--interval", "16KiB", "--send",
+                           f"fleet://{receiver.address}", "--slot", slot, "--service", service, "--state",
+                           f"state-{service}", *more, "--", *command],
+                          capture_output=True, text=True, timeout=300, check=False)
+
+
+def send(path, receiver, service, *more, environment=None):
+    return subprocess.run([GEIGER, "send", path, "--to", f"fleet://{receiver.address}", "--slot", "2s",
+                           "--service", service, "--state", f"state-{service}", *more],
+                          capture_output=True, text=True, timeout=300, check=False,
+                          env={**os.environ, **(environment or {})})
+
+
+# --- a real program, end to end ---
+
+
+def test_record(store, receiver):
+    """A program recorded for some slots; its profile is that of the tests below."""
+    receiver.start()
+    done = record("p.geiger", receiver, "shop", os.environ["FLEET_PROGRAM"], "6")
+    drained = receiver.is_drained()
+    check("what a recorded program sends is in the store, exactly",
+          None if done.returncode == 0 else done.stderr, None if drained else "segments wait",
+          *compare(store, "shop", "p.geiger"))
+    slots = store.ask(f"SELECT toUInt32(slot) FROM process FINAL WHERE {ours('shop')} GROUP BY slot ORDER BY slot")
+    check("each slot in which the program ran has a process row",
+          None if len(slots) >= 3 else f"{len(slots)} slots",
+          *[f"no slot after {a}" for (a,), (b,) in zip(slots, slots[1:]) if int(b) - int(a) != 2])
+    balance = store.ask(f"""SELECT slot, allocated, freed, live FROM
+       (SELECT slot, sum(allocated) AS allocated, sum(freed) AS freed FROM draw FINAL WHERE {ours('shop')} GROUP BY slot)
+       ANY LEFT JOIN (SELECT slot, sum(n) AS live FROM live FINAL WHERE {ours('shop')} GROUP BY slot) USING slot
+       ORDER BY slot""")
+    held, problems = 0, []
+    for slot, allocated, freed, live in balance:
+        held += int(allocated) - int(freed)
+        if held != int(live):
+            problems.append(f"{slot}: {live} live, but {held} by what was allocated and freed")
+    check("live at the end of a slot is live before, and allocated, less freed", *problems)
+    check("each stack and frame of a row is defined", lacks_definitions(store, "shop"))
+    names = store.number(f"""SELECT count() FROM symbol WHERE has(functions, 'keep_some') AND frame IN
+       (SELECT arrayJoin(frames) FROM stack WHERE {ours('shop')})""")
+    check("functions have their names", None if names else "no frame is called keep_some")
+
+
+def test_again(store, receiver):
+    """The same profile from a sender that knows nothing of the first one."""
+    before = store.number(f"SELECT count() FROM draw FINAL WHERE {ours('shop')}")
+    remove("state-shop")
+    done = send("p.geiger", receiver, "shop")
+    receiver.is_drained()
+    check("a profile that is sent again changes no row",
+          None if done.returncode == 0 else done.stderr,
+          None if store.number(f"SELECT count() FROM draw FINAL WHERE {ours('shop')}") == before else "more rows",
+          *compare(store, "shop", "p.geiger"))
+    receiver.kill()
+    receiver.start()
+    remove("state-shop")
+    send("p.geiger", receiver, "shop")
+    receiver.is_drained()
+    check("nor does it if the receiver forgot it, too", *compare(store, "shop", "p.geiger"))
+
+
+def test_forks(store, receiver):
+    done = record("forks.geiger", receiver, "forks", os.environ["FORKS_PROGRAM"], "4", "3000")
+    receiver.is_drained()
+    with contextlib.closing(sqlite3.connect("forks.geiger")) as base:
+        shared = base.execute("select count(*) from sample where origin is not null").fetchone()[0]
+    check("a block that forked processes share counts once",
+          None if done.returncode == 0 else done.stderr, None if shared else "no block was shared",
+          *compare(store, "forks", "forks.geiger"))
+
+
+# --- kills and outages ---
+
+
+def count_steps(receiver, name):
+    """How many steps a receiver takes for the profile, with nobody killed."""
+    receiver.kill()
+    receiver.start({"LD_PRELOAD": KILL, "KILL_COUNT": os.path.abspath("steps")})
+    send("p.geiger", receiver, name)
+    receiver.is_drained()
+    receiver.kill(15)
+    with open("steps", encoding="utf-8") as file:
+        return int(file.read())
+
+
+def chosen(steps):
+    """Pairs of a step and whether the call happens first."""
+    every = [(step, after) for step in range(1, steps + 1) for after in (False, True)]
+    return every if ROUNDS == 0 else every[:: max(1, len(every) // ROUNDS)]
+
+
+def test_receiver_kills(store, receiver):
+    steps = count_steps(receiver, "counted")
+    problems, killed = [], 0
+    for step, after in chosen(steps):
+        name = f"kill{step}{'a' if after else 'b'}"
+        receiver.start({"LD_PRELOAD": KILL, "KILL_AT": str(step), **({"KILL_AFTER": "1"} if after else {})})
+        send("p.geiger", receiver, name, "--timeout", "2s", "--flush", "1s")
+        wait_for(lambda: receiver.process.poll() is not None or not receiver.segments())
+        killed += receiver.process.poll() is not None
+        receiver.kill()
+        receiver.start()
+        done = send("p.geiger", receiver, name)
+        if done.returncode != 0:
+            problems.append(f"{name}: {done.stderr}")
+        if not receiver.is_drained():
+            problems.append(f"{name}: segments wait")
+        found = [f"{name}: {problem}" for problem in compare(store, name, "p.geiger") if problem]
+        problems += found + [lacks_definitions(store, name)]
+        receiver.kill()
+    check(f"a receiver that is killed at any of its steps ({killed} kills at {steps} steps) loses and "
+          "doubles nothing", None if killed else "it was never killed", *problems)
+
+
+def test_sender_kills(store, receiver):
+    receiver.start()
+    send("p.geiger", receiver, "steps", environment={"LD_PRELOAD": KILL, "KILL_COUNT": os.path.abspath("steps")})
+    with open("steps", encoding="utf-8") as file:
+        steps = int(file.read())
+    problems = []
+    for step, after in chosen(steps):
+        name = f"sender{step}{'a' if after else 'b'}"
+        send("p.geiger", receiver, name, environment={"LD_PRELOAD": KILL, "KILL_AT": str(step),
+                                                       **({"KILL_AFTER": "1"} if after else {})})
+        done = send("p.geiger", receiver, name)
+        if done.returncode != 0:
+            problems.append(f"{name}: {done.stderr}")
+        receiver.is_drained()
+        problems += [f"{name}: {problem}" for problem in compare(store, name, "p.geiger") if problem]
+    check(f"a sender that is killed at any of its {steps} steps loses and doubles nothing", *problems)
+
+
+def test_outage(store, receiver):
+    """The receiver is away while the program runs, and comes back at its end."""
+    receiver.kill()
+    done = record("away.geiger", receiver, "away", os.environ["FLEET_PROGRAM"], "4")
+    waiting = re.search(r"(\d+) wait", done.stderr)
+    receiver.start()
+    later = send("away.geiger", receiver, "away")
+    receiver.is_drained()
+    check("slots of an outage wait in the sender's state", None if waiting else done.stderr,
+          None if later.returncode == 0 else later.stderr, *compare(store, "away", "away.geiger"))
+    receiver.kill()
+
+
+def test_store_outage(store):
+    """The store stops; the receiver answers on, and says so."""
+    receiver = Receiver("http://127.0.0.1:9", "segments-off")
+    receiver.start()
+    done = send("p.geiger", receiver, "off")
+    wait_for(lambda: receiver.metric("geiger_fleet_store_failing") == 1)
+    waits = len(receiver.segments())
+    receiver.kill()
+    again = Receiver(store.folder, "segments-off")
+    again.start()
+    again.is_drained()
+    check("segments wait while the store is away, and survive the receiver",
+          None if done.returncode == 0 else done.stderr, None if waits else "no segment waits",
+          *compare(store, "off", "p.geiger"))
+    again.kill()
+
+
+# --- limits, tokens, tenants ---
+
+
+def test_limits(store):
+    receiver = Receiver("http://127.0.0.1:9", "segments-small", "--queue", "1KiB")
+    receiver.start()
+    send("p.geiger", receiver, "small", "--flush", "1s")
+    status, headers, _ = receiver.get("/v1/fleet/slot", b"x")
+    check("a full queue answers 429 with a time", None if status == 429 else status,
+          None if int(headers.get("Retry-After", "0")) > 0 else "no Retry-After")
+    receiver.kill()
+    receiver = Receiver(store.folder, "segments-limits")
+    receiver.start()
+    answers = {
+        "rubbish": (receiver.get("/v1/fleet/slot", b"GGFLEETS\x01" + b"\xff" * 40)[0], 400),
+        "nothing": (receiver.get("/v1/fleet/slot", b"")[0], 400),
+        "5 MB": (receiver.announce("/v1/fleet/slot", 5 << 20), 413),
+        "another path": (receiver.get("/v1/fleet/other", b"x")[0], 404),
+        "another method": (receiver.get("/v1/fleet/slot")[0], 405),
+        "health": (receiver.get("/healthz")[0], 200),
+    }
+    check("a message that the receiver cannot take gets the answer that says so",
+          *[f"{what}: {found} is not {wanted}" for what, (found, wanted) in answers.items() if found != wanted])
+    old = send("p.geiger", receiver, "ancient", environment={"LD_PRELOAD": KILL, "CLOCK_SHIFT": "0"})
+    receiver.kill()
+    receiver.start(None, "--oldest", "1s")
+    late = send("p.geiger", receiver, "late")
+    check("a slot that is too old is refused, counted, and reported",
+          None if old.returncode == 0 else old.stderr,
+          None if late.returncode == 1 and "older" in late.stderr else late.stderr,
+          None if receiver.get("/metrics")[2].decode().count('reason="time"} 0') == 0 else "not counted")
+    receiver.kill()
+
+
+def test_tokens(store):
+    token, proxy = "a" * 32, "b" * 32
+    with open("tokens", "w", encoding="utf-8") as file:
+        file.write(f"# tokens\n{token} acme\n{proxy} *\n")
+    os.chmod("tokens", 0o600)
+    for name, line in {"good": token, "bad": "c" * 32}.items():
+        with open(f"headers-{name}", "w", encoding="utf-8") as file:
+            file.write(f"Authorization: Bearer {line}\n")
+    subprocess.run([GEIGER, "fleet", "schema", "--apply", "--store", store.folder, "--tenant", "acme"],
+                   check=True, capture_output=True, timeout=120)
+    receiver = Receiver(store.folder, "segments-tokens", "--tokens", "tokens")
+    receiver.start()
+    good = send("p.geiger", receiver, "shop", "--headers", "headers-good", "--state", "state-good")
+    bad = send("p.geiger", receiver, "shop", "--headers", "headers-bad", "--state", "state-bad")
+    receiver.is_drained()
+    there = store.number("SELECT sum(allocated) FROM draw FINAL", "acme")
+    check("a token says whose database a slot belongs to", None if good.returncode == 0 else good.stderr,
+          None if there == profile_sums("p.geiger", "origin is null")[0] else there,
+          None if bad.returncode == 1 and "token" in bad.stderr else bad.stderr)
+    cases = [({}, 401), ({"Authorization": "Bearer "}, 401), ({"Authorization": f"Bearer {token}x"}, 401),
+             ({"Authorization": f"Bearer {token}", "X-Scope-OrgID": "other"}, 403),
+             ({"Authorization": f"Bearer {proxy}"}, 403),
+             ({"Authorization": f"Bearer {proxy}", "X-Scope-OrgID": "system"}, 403),
+             ({"Authorization": f"Bearer {proxy}", "X-Scope-OrgID": "a`; DROP"}, 403),
+             ({"Authorization": f"Bearer {proxy}", "X-Scope-OrgID": "acme"}, 400),
+             ({"Authorization": "Basic !!!!"}, 401)]
+    found = [receiver.get("/v1/fleet/slot", b"x", headers)[0] for headers, _ in cases]
+    check("no other token, tenant or text gets in",
+          *[f"{headers}: {status} is not {wanted}"
+            for status, (headers, wanted) in zip(found, cases) if status != wanted])
+    os.chmod("tokens", 0o644)
+    receiver.kill()
+    refused = subprocess.run([GEIGER, "fleet", "receive", "--store", store.folder, "--directory", "other",
+                              "--tokens", "tokens"], capture_output=True, text=True, timeout=60, check=False)
+    public = subprocess.run([GEIGER, "fleet", "receive", "--store", store.folder, "--directory", "other",
+                             "--listen", "0.0.0.0:0"], capture_output=True, text=True, timeout=60, check=False)
+    check("tokens that everybody can read, and a public address without tokens, are refused",
+          None if refused.returncode == 1 and "read" in refused.stderr else refused.stderr,
+          None if public.returncode == 2 and "token" in public.stderr else public.stderr)
+
+
+# --- shares of hosts ---
+
+
+def test_shares(store):
+    """Forty hosts of one service, of which five should send stacks."""
+    receiver = Receiver(store.folder, "segments-shares", "--hosts", "5", "--tenant-rate", "1GiB")
+    receiver.start()
+
+    def one(number):
+        label = ("--label", f"host.name=host{number}")
+        send("p.geiger", receiver, "many", *label, "--state", f"state-many/{number}")
+        # The answer to the first counts in the second.
+        remove(f"state-many/{number}")
+
+    for number in range(40):
+        one(number)
+    receiver.is_drained()
+    rows = store.ask(f"SELECT host, min(selected_ppm) FROM process FINAL WHERE {ours('many')} GROUP BY host")
+    sends = store.number(f"SELECT uniqExact(host) FROM draw WHERE {ours('many')}")
+    check("every host sends its process row", None if len(rows) == 40 else f"{len(rows)} hosts")
+    receiver.kill()
+    return rows, sends
+
+
+def main():
+    store = Store(os.path.abspath("store"))
+    if store.url is None:
+        skip("what a recorded program sends is in the store, exactly", store.why)
+        return
+    receiver = Receiver(store.folder, "segments")
+    try:
+        test_record(store, receiver)
+        test_again(store, receiver)
+        test_forks(store, receiver)
+        test_receiver_kills(store, receiver)
+        test_sender_kills(store, receiver)
+        test_outage(store, receiver)
+        test_store_outage(store)
+        test_limits(store)
+        test_tokens(store)
+    finally:
+        receiver.kill()
+        store.down()
+
+
+if __name__ == "__main__":
+    sys.exit(in_scratch(main))
