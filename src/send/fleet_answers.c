@@ -10,20 +10,32 @@
 
 enum { GZIP_LEVEL = 6, PPM = 1000000 };
 
-int gg_fleet_body_split(struct gg_fleet_body *ret_body, const void *bytes, size_t length)
+/* Takes bytes with their length in front off the rest. */
+static bool take(const char **at, size_t *length, const void **ret_bytes, size_t *ret_length)
 {
-	uint32_t slot_bytes;
+	uint32_t taken;
 
-	if (length < sizeof(slot_bytes))
-		return -EBADMSG;
-	memcpy(&slot_bytes, bytes, sizeof(slot_bytes));
-	if (slot_bytes > length - sizeof(slot_bytes))
-		return -EBADMSG;
-	ret_body->slot = (const char *)bytes + sizeof(slot_bytes);
-	ret_body->slot_bytes = slot_bytes;
-	ret_body->definitions = (const char *)ret_body->slot + slot_bytes;
-	ret_body->definitions_bytes = length - sizeof(slot_bytes) - slot_bytes;
-	return 0;
+	if (*length < sizeof(taken))
+		return false;
+	memcpy(&taken, *at, sizeof(taken));
+	if (taken > *length - sizeof(taken))
+		return false;
+	*ret_bytes = *at + sizeof(taken);
+	*ret_length = taken;
+	*at += sizeof(taken) + taken;
+	*length -= sizeof(taken) + taken;
+	return true;
+}
+
+int gg_fleet_body_next(struct gg_fleet_body *ret_body, const char **at, size_t *length)
+{
+	if (*length == 0)
+		return 0;
+	return take(at, length, &ret_body->slot, &ret_body->slot_bytes) &&
+	                       take(at, length, &ret_body->definitions,
+	                            &ret_body->definitions_bytes)
+	               ? 1
+	               : -EBADMSG;
 }
 
 /* Reads a whole number up to `most`, and moves on. */

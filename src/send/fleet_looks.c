@@ -23,6 +23,7 @@
 #include "base/time_units.h"
 #include "format/codec/stable_hash.h"
 #include "record/regions/region_profile.h"
+#include "send/fleet_looks.h"
 #include "send/http_post.h"
 #include "send/send_reply.h"
 #include "send/sender.h"
@@ -39,7 +40,7 @@ static const char slot_end[] = "/slot", stacks_end[] = "/stacks";
 
 /* --- delivery ------------------------------------------------------------------------------- */
 
-static uint32_t share_of(const char *service, void *context)
+uint32_t gg_fleet_look_share(const char *service, void *context)
 {
 	const struct sender *sender = context;
 	uint64_t id = gg_fleet_service_id(service);
@@ -114,43 +115,53 @@ static bool send_definitions(const struct gg_http_post *post, const struct gg_fl
 	return post_or_tell(&more, &reply, answer);
 }
 
-void gg_sender_deliver_slot(struct sender *sender, const struct gg_http_post *post,
-                            struct gg_send_answer *ret_answer)
+/* Sends a part of a slot, and its definitions as long as the answers ask for some. */
+static bool send_part(struct sender *sender, const struct gg_http_post *post,
+                      const struct gg_fleet_body *body, struct gg_send_answer *ret_answer)
 {
-	size_t length = strlen(post->target);
 	struct gg_http_post slot = *post;
-	struct gg_fleet_body body;
-	bool has_more = true;
+	bool has_more = true, is_sent = true;
 
-	if (gg_fleet_body_split(&body, post->body, post->length) < 0 || length < strlen(slot_end) ||
-	    length >= GG_RECEIVER_PATH_MAX) {
-		fail(ret_answer, GG_SEND_REJECTED, "the queue has no slot there");
-		return;
-	}
-	slot.body = body.slot;
-	slot.length = body.slot_bytes;
-	for (int round = 0; has_more && round < DEFINITION_ROUNDS_MAX; round++) {
+	slot.body = body->slot;
+	slot.length = body->slot_bytes;
+	for (int round = 0; is_sent && has_more && round < DEFINITION_ROUNDS_MAX; round++) {
 		struct gg_fleet_answer answer;
 		struct gg_http_reply reply;
-		bool is_sent = true;
 		int status;
 
 		if (!post_or_tell(&slot, &reply, ret_answer))
-			return;
+			return false;
 		status = gg_fleet_answer_read(&answer, reply.body);
 		if (status < 0) {
 			fail(ret_answer, status == -ENOMEM ? GG_SEND_LATER : GG_SEND_REJECTED,
 			     "this is no receiver of a fleet");
-			return;
+			return false;
 		}
 		take_shares(sender, &answer);
 		has_more = answer.has_more;
 		if (answer.unknown.count > 0)
-			is_sent = send_definitions(&slot, &body, &answer, ret_answer);
+			is_sent = send_definitions(&slot, body, &answer, ret_answer);
 		gg_fleet_answer_done(&answer);
-		if (!is_sent)
-			return;
 	}
+	return is_sent;
+}
+
+void gg_sender_deliver_slot(struct sender *sender, const struct gg_http_post *post,
+                            struct gg_send_answer *ret_answer)
+{
+	size_t length = strlen(post->target), rest = post->length;
+	const char *at = post->body;
+	struct gg_fleet_body body;
+	int status = 0;
+
+	fail(ret_answer, GG_SEND_REJECTED, "the queue has no slot there");
+	if (length < strlen(slot_end) || length >= GG_RECEIVER_PATH_MAX)
+		return;
+	while ((status = gg_fleet_body_next(&body, &at, &rest)) == 1)
+		if (!send_part(sender, post, &body, ret_answer))
+			return;
+	if (status < 0)
+		fail(ret_answer, GG_SEND_REJECTED, "the queue has no slot there");
 }
 
 /* --- times ---------------------------------------------------------------------------------- */
@@ -168,7 +179,7 @@ uint64_t gg_sender_fleet_wait_ns(const struct sender *sender)
 
 /* --- looks ---------------------------------------------------------------------------------- */
 
-static const char *host_of(const struct sender *sender, const char *recorded)
+const char *gg_fleet_look_host(const struct sender *sender, const char *recorded)
 {
 	const struct gg_send_facts *facts = &sender->options->facts;
 
@@ -180,25 +191,39 @@ static const char *host_of(const struct sender *sender, const char *recorded)
 	return facts->host != NULL && facts->host[0] != '\0' ? facts->host : "[unknown]";
 }
 
-/* Puts one message into the queue; `totals` says what is sent once it is there. */
-static int put_part(struct sender *sender, struct seen_process *seen, const struct gg_buf *body,
-                    const char *about, struct gg_sent_totals *totals)
+/*
+ * Makes the body of a slot, puts it into the queue, and notes `totals`, which get its number.  The
+ * function takes the memory of their rows.  An empty slot is noted alone.
+ */
+static int put_slot(struct sender *sender, struct seen_process *seen, struct gg_fleet_maker *maker,
+                    uint64_t start_s, struct gg_sent_totals *totals)
 {
+	GG_CLEANUP(gg_buf_done) struct gg_buf body = { 0 };
+	char about[GG_SEND_ABOUT_MAX];
 	struct gg_send_item item = { .target = sender->options->facts.receiver->path,
 		                     .type = "application/x-geiger-fleet",
 		                     .about = about,
 		                     .owner = seen->owner,
-		                     .is_gzip = true,
-		                     .body = body->data,
-		                     .length = body->length };
-	struct gg_sent_totals noted = *totals;
+		                     .is_gzip = true };
 	uint64_t number = 0;
-	int status = gg_send_queue_put(sender->queue, &item, &number, sender->error);
+	int status = gg_fleet_maker_body(maker, &body);
 
 	if (status < 0)
+		return status == -ENOMEM ? gg_error_memory(sender->error, "send")
+		                         : gg_error_set(sender->error, status, "send", NULL,
+		                                        "a slot is too large");
+	snprintf(about, sizeof(about), "%.100s, slot %" PRIu64, seen->about, start_s);
+	item.body = body.data;
+	item.length = body.length;
+	if (body.length > 0)
+		status = gg_send_queue_put(sender->queue, &item, &number, sender->error);
+	if (status < 0)
 		return status;
-	noted.number = totals->number = number;
-	status = gg_seen_write_totals(sender, seen, &noted);
+	totals->until_ns = (int64_t)((start_s + sender->options->slot_seconds) * GG_NS_PER_S);
+	if (body.length == 0)
+		return gg_seen_write_totals(sender, seen, totals);
+	totals->number = number;
+	status = gg_seen_write_totals(sender, seen, totals);
 	if (status < 0) {
 		gg_send_queue_cancel(sender->queue, number);
 		return status;
@@ -208,31 +233,18 @@ static int put_part(struct sender *sender, struct seen_process *seen, const stru
 	return 0;
 }
 
-/* Puts the messages of a slot into the queue, and notes the slot with the last of them. */
-static int put_slot(struct sender *sender, struct seen_process *seen, struct gg_fleet_maker *maker,
-                    uint64_t start_s, struct gg_sent_totals *totals, bool is_final)
+/* A queue without room is no failure: a later look sends what this one could not. */
+int gg_fleet_look_end(struct sender *sender, struct seen_process *seen, int status)
 {
-	size_t count = gg_fleet_maker_part_count(maker);
-	char about[GG_SEND_ABOUT_MAX];
-
-	snprintf(about, sizeof(about), "%.100s, slot %" PRIu64, seen->about, start_s);
-	for (size_t i = 0; i < count; i++) {
-		GG_CLEANUP(gg_buf_done) struct gg_buf body = { 0 };
-		int status = gg_fleet_maker_part(maker, i, &body);
-
-		if (status < 0)
-			return status == -ENOMEM ? gg_error_memory(sender->error, "send")
-			                         : gg_error_set(sender->error, status, "send", NULL,
-			                                        "a slot is too large");
-		if (i + 1 == count) {
-			totals->until_ns = (int64_t)((start_s + sender->options->slot_seconds) *
-			                             GG_NS_PER_S);
-			totals->is_final = is_final;
-		}
-		status = put_part(sender, seen, &body, about, totals);
-		if (status < 0)
-			return status;
-	}
+	seen->is_unsent = status < 0;
+	if (status != -ENOSPC && status != -EDQUOT)
+		return status;
+	sender->skipped_count++;
+	sender->refused_count++;
+	if (!sender->is_full)
+		gg_sender_tell(sender, "the queue is full: slots wait until there is room");
+	sender->is_full = true;
+	*sender->error = (struct gg_error){ 0 };
 	return 0;
 }
 
@@ -249,31 +261,30 @@ static uint64_t instance_of(const struct gg_model *model)
 	return gg_stable_hash_text(hash, session->host != NULL ? session->host : "");
 }
 
-/* What a model without times has allocated, by stack.  The caller frees it. */
-static int sum_allocated(struct sender *sender, const struct gg_model *model,
-                         struct gg_plain_tally **ret_sums)
-{
-	struct gg_plain_tally *sums = calloc(model->stack_count + 1, sizeof(*sums));
-	struct gg_extract *extract = NULL;
-	int status = sums == NULL ? gg_error_memory(sender->error, "send")
-	                          : gg_sender_extract_of(sender, model, &extract);
+typedef GG_ARRAY(struct gg_fleet_allocated) allocated_list;
 
-	for (size_t i = 0; status == 0 && i < extract->row_count; i++)
-		gg_plain_tally_add(&sums[extract->rows[i].stack],
-		                   &extract->rows[i].allocated.tally);
-	gg_extract_free(extract);
-	if (status < 0) {
-		free(sums);
-		sums = NULL;
+/* What a model without times has allocated, by process and stack. */
+static int sum_allocated(struct sender *sender, const struct gg_model *model, allocated_list *list)
+{
+	struct gg_extract *extract = NULL;
+	int status = gg_sender_extract_of(sender, model, &extract);
+
+	for (size_t i = 0; status == 0 && i < extract->row_count; i++) {
+		const struct gg_extract_row *row = &extract->rows[i];
+		struct gg_fleet_allocated allocated = { row->process, row->stack,
+			                                row->allocated.tally };
+
+		if (allocated.tally.sample_count > 0 && !gg_array_push(list, allocated))
+			status = gg_error_memory(sender->error, "send");
 	}
-	*ret_sums = sums;
+	gg_extract_free(extract);
 	return status;
 }
 
 /* Makes one slot of the model, and puts it into the queue. */
-static int send_slot(struct sender *sender, struct seen_process *seen, const struct gg_model *model,
-                     const struct gg_fleet_what *what, struct gg_fleet_span *span,
-                     struct gg_sent_totals *totals, bool is_final)
+int gg_fleet_look_send(struct sender *sender, struct seen_process *seen,
+                       const struct gg_model *model, const struct gg_fleet_what *what,
+                       const struct gg_fleet_span *span, struct gg_sent_totals *totals)
 {
 	struct gg_fleet_maker *maker = NULL;
 	int status = gg_fleet_maker_new(&maker, &sender->options->facts, span);
@@ -285,34 +296,76 @@ static int send_slot(struct sender *sender, struct seen_process *seen, const str
 	if (status < 0)
 		status = gg_error_memory(sender->error, "send");
 	else
-		status = put_slot(sender, seen, maker, span->start_s, totals, is_final);
+		status = put_slot(sender, seen, maker, span->start_s, totals);
 	gg_fleet_maker_free(maker);
 	return status;
 }
 
-static int send_slots(struct sender *sender, const struct gg_model *model, bool is_finished)
+/* The second after the last one of which the model tells. */
+static uint64_t end_of(const struct gg_model *model, bool is_finished)
+{
+	uint64_t end_ns = gg_clock_wall_ns() - SETTLE_MS * GG_NS_PER_MS;
+
+	if (is_finished)
+		end_ns = model->sessions[0].start_wall_ns +
+		         (uint64_t)(model->end_ns > 0 ? model->end_ns : 0);
+	return end_ns / GG_NS_PER_S;
+}
+
+/* Sends the slots of a session that are over and not sent; of a finished one, the last as well. */
+static int send_slots(struct sender *sender, const struct gg_model *model, bool is_finished,
+                      struct seen_process *seen, struct gg_sent_totals *totals,
+                      struct gg_fleet_span *span)
+{
+	bool has_history = gg_model_has_history(model) && gg_model_has_times(model);
+	uint64_t end_s = end_of(model, is_finished), seconds = span->seconds;
+	uint64_t start_s = model->sessions[0].start_wall_ns / GG_NS_PER_S;
+	struct gg_fleet_what what = { .zero_wall_ns = model->sessions[0].start_wall_ns,
+		                      .has_history = has_history,
+		                      .share_of = gg_fleet_look_share,
+		                      .context = sender };
+	allocated_list allocated = { 0 };
+	int status = 0;
+
+	/* A state without history is known at its end alone. */
+	if (!has_history) {
+		if (!is_finished)
+			return 0;
+		status = sum_allocated(sender, model, &allocated);
+		what.allocated = allocated.items;
+		what.allocated_count = allocated.count;
+		start_s = end_s;
+	}
+	if ((uint64_t)totals->until_ns / GG_NS_PER_S > start_s)
+		start_s = (uint64_t)totals->until_ns / GG_NS_PER_S;
+	for (start_s -= start_s % seconds;
+	     status == 0 && start_s + (is_finished ? 0 : seconds) <= end_s; start_s += seconds) {
+		struct gg_sent_totals next = { .is_final = is_finished &&
+			                                   start_s + seconds > end_s };
+
+		span->start_s = start_s;
+		status = gg_fleet_look_send(sender, seen, model, &what, span, &next);
+		gg_sent_totals_done(&next);
+	}
+	gg_array_done(&allocated);
+	return gg_fleet_look_end(sender, seen, status);
+}
+
+static int send_session(struct sender *sender, const struct gg_model *model, bool is_finished)
 {
 	const struct gg_profile_session *session = &model->sessions[0];
-	uint32_t seconds = sender->options->slot_seconds;
-	bool has_history = gg_model_has_history(model) && gg_model_has_times(model);
-	uint64_t instance = instance_of(model), end_s, start_s, now_ns = gg_clock_wall_ns();
-	char owner[GG_SEND_OWNER_MAX], text[20];
-	struct gg_fleet_span span = { .host = host_of(sender, session->host),
-		                      .instance = text,
-		                      .seconds = seconds };
-	struct gg_fleet_what what = { .zero_wall_ns = session->start_wall_ns,
-		                      .has_history = has_history,
-		                      .share_of = share_of,
-		                      .context = sender };
-	struct gg_plain_tally *allocated = NULL;
+	char owner[GG_SEND_OWNER_MAX], instance[20];
+	struct gg_fleet_span span = { .host = gg_fleet_look_host(sender, session->host),
+		                      .instance = instance,
+		                      .seconds = sender->options->slot_seconds };
 	struct gg_sent_totals totals = { 0 };
 	struct seen_process *seen;
 	bool is_known;
 	int status;
 
-	snprintf(text, sizeof(text), "%016" PRIx64, instance);
-	snprintf(owner, sizeof(owner), "fleet-%s", text);
-	memcpy(span.boot, text, sizeof(span.boot)); /* a session has no boot but its own */
+	snprintf(instance, sizeof(instance), "%016" PRIx64, instance_of(model));
+	snprintf(owner, sizeof(owner), "fleet-%s", instance);
+	memcpy(span.boot, instance, sizeof(span.boot)); /* a session has no boot but its own */
 	seen = gg_seen_process_of(sender, owner);
 	if (seen == NULL)
 		return gg_error_memory(sender->error, "send");
@@ -325,44 +378,11 @@ static int send_slots(struct sender *sender, const struct gg_model *model, bool 
 	if (totals.is_final) {
 		sender->result->unchanged_count++;
 		seen->is_final = true;
-		goto out;
+		seen->is_unsent = false;
+	} else {
+		status = send_slots(sender, model, is_finished, seen, &totals, &span);
 	}
-	if (!has_history && is_finished) {
-		status = sum_allocated(sender, model, &allocated);
-		what.allocated = allocated;
-	}
-	end_s = is_finished ? (session->start_wall_ns +
-	                       (uint64_t)(model->end_ns > 0 ? model->end_ns : 0)) /
-	                              GG_NS_PER_S
-	                    : (now_ns - SETTLE_MS * GG_NS_PER_MS) / GG_NS_PER_S;
-	start_s = session->start_wall_ns / GG_NS_PER_S;
-	if (!has_history)
-		start_s = end_s;
-	if ((uint64_t)totals.until_ns / GG_NS_PER_S > start_s)
-		start_s = (uint64_t)totals.until_ns / GG_NS_PER_S;
-	start_s -= start_s % seconds;
-	while (status == 0 && (has_history || is_finished) &&
-	       (start_s + seconds <= end_s || (is_finished && start_s <= end_s))) {
-		bool is_last = is_finished && start_s + seconds > end_s;
-
-		span.start_s = start_s;
-		what.is_last = is_last;
-		status = send_slot(sender, seen, model, &what, &span, &totals, is_last);
-		start_s += seconds;
-	}
-	seen->is_unsent = status < 0;
-	/* The queue is full: the profile has all slots, so a later look sends them. */
-	if (status == -ENOSPC || status == -EDQUOT) {
-		sender->skipped_count++;
-		sender->refused_count++;
-		if (!sender->is_full)
-			gg_sender_tell(sender, "the queue is full: slots wait in the profile");
-		sender->is_full = true;
-		*sender->error = (struct gg_error){ 0 };
-		status = 0;
-	}
-out:
-	free(allocated);
+	gg_sent_totals_done(&totals);
 	return status;
 }
 
@@ -384,7 +404,7 @@ int gg_sender_look_for_fleet_at_profile(struct sender *sender)
 	if (status < 0)
 		return status;
 	if (model->session_count > 0)
-		status = send_slots(sender, model, session.end_ns != GG_TIME_NONE);
+		status = send_session(sender, model, session.end_ns != GG_TIME_NONE);
 	gg_model_free(model);
 	if (status == 0) /* otherwise the next look tries again */
 		sender->has_ended = session.end_ns != GG_TIME_NONE;

@@ -491,6 +491,8 @@ static void find_block_ends(struct adding *adding)
 		const struct gg_model_sample *sample = &model->samples[i];
 		int64_t until_ns = gg_model_sample_until(model, sample);
 
+		if (adding->what->is_living && until_ns == GG_TIME_NONE)
+			until_ns = model->processes[sample->process].end_ns;
 		if (until_ns > adding->block_end_ns[sample->block])
 			adding->block_end_ns[sample->block] = until_ns;
 	}
@@ -646,10 +648,9 @@ int gg_fleet_maker_add(struct gg_fleet_maker *maker, const struct gg_model *mode
 		add_samples(&adding);
 		if (what->has_history)
 			add_aggregates(&adding);
-		for (uint32_t i = 0; what->allocated != NULL && i < model->stack_count; i++)
-			if (what->allocated[i].sample_count > 0)
-				add_fold(&adding, model->process_count > 1 ? 1 : 0, i,
-				         GG_FLEET_ALLOCATED, &what->allocated[i]);
+		for (size_t i = 0; i < what->allocated_count; i++)
+			add_fold(&adding, what->allocated[i].process, what->allocated[i].stack,
+			         GG_FLEET_ALLOCATED, &what->allocated[i].tally);
 	}
 	free(adding.stacks);
 	free(adding.series);
@@ -816,9 +817,9 @@ int gg_fleet_maker_finish(struct gg_fleet_maker *maker)
 	return make_parts(maker) ? 0 : -ENOMEM;
 }
 
-size_t gg_fleet_maker_part_count(const struct gg_fleet_maker *maker)
+bool gg_fleet_maker_is_empty(const struct gg_fleet_maker *maker)
 {
-	return maker->parts.count;
+	return maker->parts.count == 0;
 }
 
 /* --- parts ---------------------------------------------------------------------------------- */
@@ -936,35 +937,44 @@ static int compare_folded(const void *a, const void *b)
 	return gg_fleet_folded_compare(a, b);
 }
 
+/* Appends bytes as gzip, with its length before it. */
+static int pack(struct gg_buf *body, const struct gg_buf *bytes, struct gg_gzip_part *packed)
+{
+	size_t before = body->length;
+	uint32_t length;
+	int status;
+
+	if (bytes->failed)
+		return -ENOMEM;
+	if (bytes->length > GG_FLEET_MESSAGE_MAX)
+		return -EFBIG;
+	gg_buf_append(body, "\0\0\0", sizeof(length));
+	status = gg_gzip_pack(packed, bytes->data, bytes->length, GZIP_LEVEL);
+	if (status == 0)
+		status = gg_gzip_join(body, (const struct gg_gzip_part *[]){ packed }, 1);
+	if (status < 0 || body->failed)
+		return -ENOMEM;
+	length = (uint32_t)(body->length - before - sizeof(length));
+	memcpy(body->data + before, &length, sizeof(length));
+	return 0;
+}
+
 static int pack_part(struct part_maker *part, struct gg_buf *body)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf slot = { 0 }, definitions = { 0 };
 	struct gg_gzip_part packed = { 0 };
-	uint32_t length;
 	int status;
 
 	gg_fleet_slot_encode(&part->slot, &slot);
 	gg_fleet_definitions_encode(&part->definitions, &definitions);
-	if (slot.failed || definitions.failed)
-		return -ENOMEM;
-	if (slot.length > GG_FLEET_MESSAGE_MAX || definitions.length > GG_FLEET_MESSAGE_MAX)
-		return -EFBIG;
-	gg_buf_append(body, "\0\0\0", 4);
-	status = gg_gzip_pack(&packed, slot.data, slot.length, GZIP_LEVEL);
+	status = pack(body, &slot, &packed);
 	if (status == 0)
-		status = gg_gzip_join(body, (const struct gg_gzip_part *[]){ &packed }, 1);
-	if (status == 0) {
-		length = (uint32_t)(body->length - 4);
-		memcpy(body->data, &length, sizeof(length));
-		status = gg_gzip_pack(&packed, definitions.data, definitions.length, GZIP_LEVEL);
-	}
-	if (status == 0)
-		status = gg_gzip_join(body, (const struct gg_gzip_part *[]){ &packed }, 1);
+		status = pack(body, &definitions, &packed);
 	gg_gzip_part_done(&packed);
 	return status;
 }
 
-int gg_fleet_maker_part(const struct gg_fleet_maker *maker, size_t number, struct gg_buf *body)
+static int make_part(const struct gg_fleet_maker *maker, size_t number, struct gg_buf *body)
 {
 	struct part_maker part = {
 		.maker = maker,
@@ -996,5 +1006,14 @@ out:
 	free(part.frame_numbers);
 	gg_fleet_slot_done(&part.slot);
 	gg_fleet_definitions_done(&part.definitions);
+	return status;
+}
+
+int gg_fleet_maker_body(const struct gg_fleet_maker *maker, struct gg_buf *body)
+{
+	int status = 0;
+
+	for (size_t i = 0; status == 0 && i < maker->parts.count; i++)
+		status = make_part(maker, i, body);
 	return status;
 }

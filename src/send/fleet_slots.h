@@ -7,8 +7,8 @@
  *   gg_fleet_maker_new(&maker, &facts, &span);
  *   gg_fleet_maker_add(maker, model, &what);                     each model of the host
  *   gg_fleet_maker_finish(maker);
- *   for (size_t part = 0; part < gg_fleet_maker_part_count(maker); part++)
- *           gg_fleet_maker_part(maker, part, &body);             what the queue keeps
+ *   if (!gg_fleet_maker_is_empty(maker))
+ *           gg_fleet_maker_body(maker, &body);                   what the queue keeps
  *   gg_fleet_maker_free(maker);
  *
  * Whole numbers  A row counts samples: those allocated in [start, end), those freed in it, and those
@@ -20,9 +20,11 @@
  * Folded         Samples that are not drawn by their size alone, and sums without samples, become
  *                folded rows: sums of a tally, by stack.
  * Parts          A slot with very many rows becomes several messages, with disjoint rows.
- * Body           of a part: the slot's length in four bytes, the slot as gzip, and the definitions
- *                of its stacks as gzip, in the order of its stacks.  The definitions stay in the
- *                queue with the slot, so that they can be sent whenever the answer asks for them.
+ * Body           what the queue keeps of a slot: for each part the slot as gzip, and the definitions
+ *                of its stacks as gzip, in the order of its stacks, both with their length in four
+ *                bytes before them.  The definitions stay in the queue with the slot, so that they
+ *                can be sent whenever the answer asks for them.  One body has all parts, so
+ *                that a kill cannot separate them.
  * Threads        one owner.
  */
 #pragma once
@@ -44,6 +46,12 @@ struct gg_fleet_span {
 	uint32_t seconds;
 };
 
+/* What a process has allocated with a stack of its model. */
+struct gg_fleet_allocated {
+	uint32_t process, stack;
+	struct gg_plain_tally tally;
+};
+
 /* A model's part in the slot. */
 struct gg_fleet_what {
 	uint64_t zero_wall_ns; /* the wall time of the model's 0 */
@@ -52,9 +60,10 @@ struct gg_fleet_what {
 	 * state; its live samples are live at the slot's end, and `allocated` says what is new.
 	 */
 	bool has_history;
-	/* By stack: what was allocated in the slot; NULL: nothing.  Without history alone. */
-	const struct gg_plain_tally *allocated;
-	bool is_last; /* the session ends in this slot: what is live at its end is live */
+	/* Without history: what was allocated in the slot, and whether processes still run. */
+	const struct gg_fleet_allocated *allocated;
+	size_t allocated_count;
+	bool is_living; /* blocks of ended processes are not live, even of those that ended last */
 	/* Returns the share of hosts that send stacks of a service, in millionths; NULL: all. */
 	uint32_t (*share_of)(const char *service, void *context);
 	void *context;
@@ -71,10 +80,10 @@ void gg_fleet_maker_free(struct gg_fleet_maker *maker); /* NULL is fine */
 GG_MUST_CHECK int gg_fleet_maker_add(struct gg_fleet_maker *maker, const struct gg_model *model,
                                      const struct gg_fleet_what *what);
 GG_MUST_CHECK int gg_fleet_maker_finish(struct gg_fleet_maker *maker);
-/* 0: there is nothing to send, as no process ran. */
-size_t gg_fleet_maker_part_count(const struct gg_fleet_maker *maker);
-GG_MUST_CHECK int gg_fleet_maker_part(const struct gg_fleet_maker *maker, size_t part,
-                                      struct gg_buf *body);
+/* There is nothing to send, as no process ran. */
+bool gg_fleet_maker_is_empty(const struct gg_fleet_maker *maker);
+/* -EFBIG: a part is larger than a message may be; -ENOMEM. */
+GG_MUST_CHECK int gg_fleet_maker_body(const struct gg_fleet_maker *maker, struct gg_buf *body);
 
 /* --- what the deliverer does with a body ----------------------------------------------------- */
 
@@ -82,9 +91,9 @@ struct gg_fleet_body {
 	const void *slot, *definitions; /* gzip */
 	size_t slot_bytes, definitions_bytes;
 };
-/* -EBADMSG. */
-GG_MUST_CHECK int gg_fleet_body_split(struct gg_fleet_body *ret_body, const void *bytes,
-                                      size_t length);
+/* Takes the next part off the bytes: 1; 0: there is none any more; -EBADMSG. */
+GG_MUST_CHECK int gg_fleet_body_next(struct gg_fleet_body *ret_body, const char **at,
+                                     size_t *length);
 
 struct gg_fleet_index_range {
 	uint32_t first, last;

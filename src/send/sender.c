@@ -165,6 +165,9 @@ static int look(struct sender *sender)
 
 	sender->result->look_count++;
 	sender->refused_count = 0;
+	if (is_fleet(sender) && (target == NULL || gg_find_region_is_pid(target) ||
+	                         gg_region_list_is_directory(target) || is_region(target)))
+		return gg_sender_look_for_fleet_at_regions(sender);
 	if (target == NULL ||
 	    (!gg_find_region_is_pid(target) && gg_region_list_is_directory(target)))
 		return gg_sender_look_at_directory(sender);

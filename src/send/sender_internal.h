@@ -10,6 +10,7 @@
  * | process_profiles.c | makes the difference, queues the body, notes it, and commits     |
  * | seen_processes.c   | the processes so far, and the notes of what was sent of them     |
  * | fleet_looks.c      | looks for a fleet, which gets slots; and delivers these           |
+ * | fleet_regions.c    | the same of regions, all together                                |
  *
  * Threads  one owner.
  */
@@ -115,6 +116,8 @@ void gg_sender_end_full(struct sender *sender);
 /* --- fleet_looks.c -------------------------------------------------------------------------- */
 
 int gg_sender_look_for_fleet_at_profile(struct sender *sender);
+/* fleet_regions.c */
+int gg_sender_look_for_fleet_at_regions(struct sender *sender);
 /* Sends a slot, and the definitions that its answer asks for. */
 void gg_sender_deliver_slot(struct sender *sender, const struct gg_http_post *post,
                             struct gg_send_answer *ret_answer);

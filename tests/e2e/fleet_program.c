@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fleet_program SECONDS - allocates blocks of several sizes for some seconds, frees most of them,
- * and keeps some.
+ * fleet_program SECONDS [CHILDREN] - allocates blocks of several sizes for some seconds, frees most
+ * of them, and keeps some.  Children are forked after a second, and hold what they have until the
+ * end.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -39,12 +40,22 @@ __attribute__((noinline)) void use_some(void)
 
 int main(int argc, char **argv)
 {
-	time_t end = time(NULL) + (argc > 1 ? atoi(argv[1]) : 1);
+	time_t start = time(NULL), end = start + (argc > 1 ? atoi(argv[1]) : 1);
+	int children = argc > 2 ? atoi(argv[2]) : 0;
 
 	while (time(NULL) < end) {
 		for (int i = 0; i < ROUND_BLOCKS; i++) {
 			keep_some();
 			use_some();
+		}
+		for (; children > 0 && time(NULL) > start; children--) {
+			if (fork() != 0)
+				continue;
+			for (int i = 0; i < 60; i++)
+				keep_some(); /* so that the child has samples of its own */
+			while (time(NULL) < end)
+				usleep(20000);
+			_exit(0);
 		}
 		usleep(20000);
 	}

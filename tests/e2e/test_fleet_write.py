@@ -8,12 +8,14 @@ blocks; FLEET_PROGRAM: allocates and frees for some slots.  FLEET_ROUNDS is the 
 """
 
 import contextlib
+import json
 import os
 import re
+import signal
 import sqlite3
 import subprocess
 import sys
-import threading
+import time
 
 from fleet_store import Receiver, Store, remove, wait_for
 from sentences import check, in_scratch, skip
@@ -149,6 +151,81 @@ def test_forks(store, receiver):
     check("a block that forked processes share counts once",
           None if done.returncode == 0 else done.stderr, None if shared else "no block was shared",
           *compare(store, "forks", "forks.geiger"))
+
+
+# --- programs that nobody records ---
+
+
+def salvaged(folder):
+    """The profile of all regions, which counts shared blocks once."""
+    subprocess.run([GEIGER, "salvage", "-q", "-o", "salvaged.geiger", folder], check=True, timeout=120)
+    return "salvaged.geiger"
+
+
+def folded_sums(store, where):
+    """Bytes and blocks of sums that came folded: the likely part, and the sure one."""
+    return [float(value) for value in store.ask(
+        "SELECT sum(bytes + sure_seen + missed_bytes), sum(count + sure_n + missed_count) "
+        f"FROM folded FINAL WHERE {where} AND metric = 0")[0]]
+
+
+def allocated_of(path):
+    """What a report says was allocated, bytes and blocks: it counts what forked processes share once."""
+    text = subprocess.run([GEIGER, "report", path, "--json", "--metric", "allocated"], check=True,
+                          capture_output=True, text=True, timeout=120).stdout
+    totals = json.loads(text)["totals"]
+    return [totals["allocated_bytes"]["estimate"], totals["allocated_count"]["estimate"]]
+
+
+def start_agent(folder, *command):
+    os.makedirs(folder)
+    words = subprocess.run([GEIGER, "env", "--interval", "16KiB", "--dir", os.path.abspath(folder)], check=True,
+                           capture_output=True, text=True, timeout=60).stdout.split()
+    return subprocess.Popen(["env", *words, *command])
+
+
+def send_regions(folder, receiver, service, *more, environment=None):
+    return subprocess.Popen([GEIGER, "send", folder, "--to", f"fleet://{receiver.address}", "--slot", "2s",
+                             "--service", service, "--state", f"state-{service}", *more],
+                            stderr=subprocess.PIPE, text=True, env={**os.environ, **(environment or {})})
+
+
+def test_regions(store, receiver):
+    """A program under the agent alone, with children, and a sender that is killed now and then."""
+    receiver.start()
+    program = start_agent("regions", os.environ["FLEET_PROGRAM"], "12", "3")
+    for _ in range(3):
+        sender = send_regions("regions", receiver, "region", "--every", "2s")
+        time.sleep(2.3)
+        sender.kill()
+        sender.communicate()
+    program.send_signal(signal.SIGSTOP)
+    time.sleep(2)
+    state = salvaged("regions")
+    before = store.number(f"SELECT toUInt32(max(slot)) FROM process WHERE {ours('region')}")
+    sender = send_regions("regions", receiver, "region", "--every", "2s")
+    wait_for(lambda: receiver.is_drained() and
+             store.number(f"SELECT toUInt32(max(slot)) FROM process WHERE {ours('region')}") > before + 2)
+    last = int(store.number(f"SELECT toUInt32(max(slot)) FROM process WHERE {ours('region')}"))
+    with contextlib.closing(sqlite3.connect(state)) as base:
+        shared = base.execute("select count(*) from sample where origin is not null and origin <> id").fetchone()[0]
+    live = differs("live", sums_of(store, "live", "n", f"{ours('region')} AND toUInt32(slot) = {last}"),
+                   profile_sums(state, "end_ns is null"))
+    check("live blocks of processes that nobody records are those of their regions, shared ones once",
+          None if shared else "no block is shared", live)
+    program.send_signal(signal.SIGCONT)
+    program.wait(120)
+    sender.send_signal(signal.SIGTERM)
+    errors = sender.communicate()[1]
+    rest = send_regions("regions", receiver, "region")
+    rest.communicate()
+    receiver.is_drained()
+    found, wanted = folded_sums(store, ours("region")), allocated_of(salvaged("regions"))
+    check("what they allocated is in the store once, though the sender was killed",
+          differs("allocated", [0, *found], [0, *wanted]),
+          None if sender.returncode == 0 and rest.returncode == 0 else errors)
+    check("stacks of regions are defined", lacks_definitions(store, "region"))
+    receiver.kill()
 
 
 # --- kills and outages ---
@@ -341,6 +418,9 @@ def test_shares(store):
     return rows, sends
 
 
+
+
+
 def main():
     store = Store(os.path.abspath("store"))
     if store.url is None:
@@ -351,6 +431,8 @@ def main():
         test_record(store, receiver)
         test_again(store, receiver)
         test_forks(store, receiver)
+        receiver.kill()
+        test_regions(store, receiver)
         test_receiver_kills(store, receiver)
         test_sender_kills(store, receiver)
         test_outage(store, receiver)

@@ -186,7 +186,8 @@ static bool take_look(struct gg_target_look *ret, struct gg_profile_writer *writ
 
 /* Adds the process of one region to the profile.  has_streams: managed memory follows. */
 static int add_region(struct gg_profile_writer *writer, struct gg_target_set *set, const char *path,
-                      bool has_streams, uint64_t *last_ns, struct gg_error *error)
+                      bool has_streams, bool has_looks, uint64_t *last_ns,
+                      struct gg_error *error)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), status;
 	struct gg_region_view view;
@@ -206,7 +207,7 @@ static int add_region(struct gg_profile_writer *writer, struct gg_target_set *se
 	status = gg_target_open(&target, set, writer, fd, 0,
 	                        find_parent(set, view.header.parent_pid), false, error);
 	is_alive = gg_process_alive_region(&view.header, fd);
-	if (is_alive && status == 0)
+	if (has_looks && is_alive && status == 0)
 		has_look = take_look(&look, writer, target, fd);
 	if (status == 0)
 		status = gg_inherited_take(target, error);
@@ -265,7 +266,7 @@ static int add_runtimes(struct gg_profile_writer *writer, const struct gg_diagno
 
 /* Adds regions, sorted by their starts, to an empty profile. */
 static int add_regions(struct gg_profile *profile, struct region *regions, uint32_t count,
-                       const struct gg_diagnostic_port *runtimes,
+                       const struct gg_diagnostic_port *runtimes, bool has_looks,
                        const struct gg_progress *progress, struct gg_salvage *ret_salvage,
                        struct gg_error *error)
 {
@@ -294,7 +295,7 @@ static int add_regions(struct gg_profile *profile, struct region *regions, uint3
 
 		align(&writer, &session, first->start_monotonic_ns, &regions[i].header);
 		status = add_region(&writer, &set, regions[i].path,
-		                    runtimes != NULL && runtimes->runtimes.count > 0, &last_ns,
+		                    runtimes != NULL && runtimes->runtimes.count > 0, has_looks, &last_ns,
 		                    error);
 		end_ns = gg_profile_writer_time(&writer, last_ns);
 		session.end_ns = end_ns > session.end_ns ? end_ns : session.end_ns;
@@ -353,7 +354,7 @@ int gg_region_profile_load(struct gg_profile **ret_profile, const char *path,
 	if (status == 0)
 		status = gg_profile_create(&profile, NULL, error);
 	if (status == 0)
-		status = add_regions(profile, &region, 1, NULL, progress, NULL, error);
+		status = add_regions(profile, &region, 1, NULL, true, progress, NULL, error);
 	if (status == 0)
 		status = gg_symbolize(profile, &options, &symbols, error);
 	free(region.path);
@@ -484,7 +485,7 @@ int gg_region_profile_salvage(char *const *paths, int count, const char *output,
 		status = gg_profile_create(&profile, output, error);
 	if (status == 0)
 		status = add_regions(profile, regions.list.items, (uint32_t)regions.list.count,
-		                     &regions.runtimes, progress, ret_salvage, error);
+		                     &regions.runtimes, true, progress, ret_salvage, error);
 	if (status == 0)
 		status = gg_symbolize(profile, &options, &symbols, error);
 	if (status == 0) {
@@ -496,5 +497,44 @@ int gg_region_profile_salvage(char *const *paths, int count, const char *output,
 		free(regions.list.items[i].path);
 	gg_array_done(&regions.list);
 	gg_diagnostic_port_done(&regions.runtimes, false);
+	return status;
+}
+
+int gg_region_profile_load_several(struct gg_profile **ret_profile, char *const *paths, int count,
+                                   double symbol_seconds, struct gg_error *error)
+{
+	const struct gg_symbol_options options = { .offline = true,
+		                                   .limit_seconds = symbol_seconds };
+	struct regions regions = { .error = error };
+	struct gg_symbolize_result symbols;
+	struct gg_profile *profile = NULL;
+	int status = 0;
+
+	for (int i = 0; status == 0 && i < count; i++) {
+		status = add_path(&regions, paths[i]);
+		if (status == -ENOENT || status == -EBADMSG) { /* it went, or is none */
+			*error = (struct gg_error){ 0 };
+			status = 0;
+		}
+	}
+	if (status == 0 && regions.list.count == 0)
+		status = gg_error_set(error, -ENOENT, "regions", NULL, "all of them are gone");
+	if (status == 0) {
+		qsort(regions.list.items, regions.list.count, sizeof(*regions.list.items),
+		      compare_starts);
+		status = gg_profile_create(&profile, NULL, error);
+	}
+	if (status == 0)
+		status = add_regions(profile, regions.list.items, (uint32_t)regions.list.count,
+		                     NULL, false, NULL, NULL, error);
+	if (status == 0)
+		status = gg_symbolize(profile, &options, &symbols, error);
+	for (uint32_t i = 0; i < regions.list.count; i++)
+		free(regions.list.items[i].path);
+	gg_array_done(&regions.list);
+	if (status == 0)
+		*ret_profile = profile;
+	else
+		gg_profile_close(profile);
 	return status;
 }

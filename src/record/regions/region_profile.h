@@ -20,6 +20,15 @@ GG_MUST_CHECK int gg_region_profile_load(struct gg_profile **ret_profile, const 
                                          const struct gg_progress *progress,
                                          struct gg_error *error);
 
+/*
+ * Makes a profile of several regions in memory, without looks at their processes.  Blocks that
+ * forked processes share are known as such.  Regions that are gone are left out; -ENOENT: all are.
+ * Symbols come from this machine, within so many seconds for a module.
+ */
+GG_MUST_CHECK int gg_region_profile_load_several(struct gg_profile **ret_profile,
+                                                 char *const *paths, int count,
+                                                 double symbol_seconds, struct gg_error *error);
+
 /* Opens a profile, or a region as a profile, for reports.  The first bytes of the file decide. */
 GG_MUST_CHECK int gg_region_profile_open(struct gg_profile **ret_profile, const char *path,
                                          const struct gg_progress *progress,

@@ -1,0 +1,444 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * fleet_regions - looks for a fleet at regions: of this machine, a directory, or a process.
+ *
+ * A look takes all regions together as one model, so that a block which forked processes share is
+ * one block, and makes one slot of it: that which ended last.  Live samples are known one by one.
+ * What was allocated is known as sums by stack since the process began, so the slot gets their
+ * difference to the last look, folded.  It has what was allocated up to the look, which is a
+ * little after the end of the slot; the next slot has the rest.
+ *
+ * Note      One note has what was sent of all processes (sent_totals.h): for each stack of a
+ *           process three rows, whose pairs of numbers are those of struct sent_sums.  Body and
+ *           note are committed together, so a kill neither loses nor doubles a difference.
+ * First     A process that ran long before the sender first saw it gives its difference from then
+ *           on: nobody knows in which slots the rest belongs.
+ * Instance  The sender of all regions is the host's own.  A sender of one process or one
+ *           directory is another one of the same host.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/time_units.h"
+#include "format/codec/stable_hash.h"
+#include "record/regions/find_region.h"
+#include "record/regions/process_alive.h"
+#include "record/regions/region_list.h"
+#include "record/regions/region_profile.h"
+#include "region/reader/view.h"
+#include "send/fleet_looks.h"
+#include "send/sender.h"
+
+enum { SYMBOL_LIMIT_SECONDS = 20, PARTS = 3, PART_MASK = 3, MARK = 3 };
+static const char boot_path[] = "/proc/sys/kernel/random/boot_id";
+
+typedef GG_ARRAY(char *) path_list;
+
+/* What tells a process from others, whatever clocks were set since, and whatever pids came again. */
+struct known_region {
+	uint32_t pid;
+	uint64_t start_wall_ns, start_monotonic_ns;
+};
+typedef GG_ARRAY(struct known_region) region_heads;
+typedef GG_ARRAY(struct gg_fleet_allocated) difference_list;
+
+/* What a process has allocated with a stack: additive, and never less than before. */
+struct sent_sums {
+	double n, seen, bytes, bytes_var, count, count_var;
+};
+
+/* --- regions -------------------------------------------------------------------------------- */
+
+static int add_path(path_list *paths, const char *path)
+{
+	char *copy = strdup(path);
+
+	if (copy != NULL && gg_array_push(paths, copy))
+		return 0;
+	free(copy);
+	return -ENOMEM;
+}
+
+static int visit(const struct gg_listed_region *file, void *context)
+{
+	return file->kind == GG_LISTED_REGION_WHOLE ? add_path(context, file->path) : 0;
+}
+
+static void free_paths(path_list *paths)
+{
+	for (size_t i = 0; i < paths->count; i++)
+		free(paths->items[i]);
+	gg_array_done(paths);
+}
+
+/* Lists the target's regions.  A process that has none any more keeps the last one. */
+static int find_paths(struct sender *sender, path_list *paths)
+{
+	char *target = (char *)sender->options->target, *path = NULL;
+	int status;
+
+	if (target == NULL ||
+	    (!gg_find_region_is_pid(target) && gg_region_list_is_directory(target)))
+		status = gg_region_list_each(&target, target != NULL, visit, paths, sender->error);
+	else {
+		status = gg_find_region(&path, target, sender->error);
+		if (status == -ESRCH && sender->path != NULL) {
+			*sender->error = (struct gg_error){ 0 };
+			return add_path(paths, sender->path);
+		}
+		if (status < 0)
+			return status;
+		free(sender->path);
+		sender->path = path;
+		status = add_path(paths, path);
+	}
+	return status == -ENOMEM ? gg_error_memory(sender->error, "send") : status;
+}
+
+/* Reads the heads of the regions; one that cannot be read is not among them. */
+static int read_heads(const path_list *paths, region_heads *heads)
+{
+	for (size_t i = 0; i < paths->count; i++) {
+		int fd = open(paths->items[i], O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+		struct gg_region_header header;
+		bool is_read = fd >= 0 &&
+		               gg_region_header_read(&header, fd, paths->items[i], NULL) == 0;
+
+		if (fd >= 0)
+			close(fd);
+		if (is_read &&
+		    !gg_array_push(heads, (struct known_region){ header.pid, header.start_wall_ns,
+		                                                 header.start_monotonic_ns }))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* True if the process of the only region still writes it. */
+static bool is_alive(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	struct gg_region_header header;
+	bool result = fd >= 0 && gg_region_header_read(&header, fd, path, NULL) == 0 &&
+	              gg_process_alive_region(&header, fd);
+
+	if (fd >= 0)
+		close(fd);
+	return result;
+}
+
+/* --- differences ---------------------------------------------------------------------------- */
+
+static struct sent_sums sums_of(const struct gg_plain_tally *tally)
+{
+	const struct gg_plain_moments *usual = tally->usual, *sure = tally->sure;
+
+	return (struct sent_sums){
+		.n = tally->sample_count,
+		.seen = usual[GG_BYTES].seen + sure[GG_BYTES].seen,
+		.bytes = usual[GG_BYTES].value + sure[GG_BYTES].value,
+		.bytes_var = usual[GG_BYTES].variance + sure[GG_BYTES].variance,
+		.count = usual[GG_ALLOCATIONS].value + sure[GG_ALLOCATIONS].value,
+		.count_var = usual[GG_ALLOCATIONS].variance + sure[GG_ALLOCATIONS].variance,
+	};
+}
+
+static uint64_t bits_of(double value)
+{
+	uint64_t bits;
+
+	memcpy(&bits, &value, sizeof(bits));
+	return bits;
+}
+
+static double double_of(uint64_t bits)
+{
+	double value;
+
+	memcpy(&value, &bits, sizeof(value));
+	return value;
+}
+
+static int compare_keys(const void *a, const void *b)
+{
+	const struct gg_sent_row *left = a, *right = b;
+
+	return (left->key > right->key) - (left->key < right->key);
+}
+
+static const struct gg_sent_row *find_row(const struct gg_sent_totals *totals, uint64_t key)
+{
+	const struct gg_sent_row wanted = { .key = key };
+
+	return totals->rows.count == 0 ? NULL
+	                               : bsearch(&wanted, totals->rows.items, totals->rows.count,
+	                                         sizeof(wanted), compare_keys);
+}
+
+/* What was sent of the process and stack of that key. */
+static struct sent_sums find_sums(const struct gg_sent_totals *totals, uint64_t key)
+{
+	struct sent_sums sums = { 0 };
+	double *const pairs[PARTS][2] = { { &sums.n, &sums.seen },
+		                          { &sums.bytes, &sums.bytes_var },
+		                          { &sums.count, &sums.count_var } };
+
+	for (unsigned i = 0; i < PARTS; i++) {
+		const struct gg_sent_row *row = find_row(totals, key | i);
+
+		if (row == NULL)
+			return (struct sent_sums){ 0 };
+		*pairs[i][0] = double_of(row->bytes);
+		*pairs[i][1] = double_of(row->count);
+	}
+	return sums;
+}
+
+static bool put_sums(struct gg_sent_totals *totals, uint64_t key, const struct sent_sums *sums)
+{
+	const struct gg_sent_row rows[PARTS] = {
+		{ key, bits_of(sums->n), bits_of(sums->seen) },
+		{ key | 1, bits_of(sums->bytes), bits_of(sums->bytes_var) },
+		{ key | 2, bits_of(sums->count), bits_of(sums->count_var) },
+	};
+
+	for (unsigned i = 0; i < PARTS; i++)
+		if (!gg_array_push(&totals->rows, rows[i]))
+			return false;
+	return true;
+}
+
+/* The samples since then, which are not known one by one. */
+static struct gg_plain_tally difference_of(const struct sent_sums *now,
+                                           const struct sent_sums *then,
+                                           const struct gg_plain_tally *all, enum gg_scheme scheme)
+{
+	const struct gg_folded folded = {
+		.sample_count = (uint64_t)(now->n - then->n + 0.5),
+		.seen_bytes = now->seen > then->seen ? (uint64_t)(now->seen - then->seen + 0.5) : 0,
+		.bytes = fmax(now->bytes - then->bytes, 0),
+		.bytes_variance = fmax(now->bytes_var - then->bytes_var, 0),
+		.count = fmax(now->count - then->count, 0),
+		.count_variance = fmax(now->count_var - then->count_var, 0),
+		.sampling_interval = all->sampled_interval_max,
+		.scheme = scheme,
+		.most_bytes = UINT64_MAX,
+		.unknown_errors = (all->unknown[GG_BYTES] > 0 ? 1u << GG_BYTES : 0) |
+		                  (all->unknown[GG_ALLOCATIONS] > 0 ? 1u << GG_ALLOCATIONS : 0),
+	};
+	struct gg_plain_tally tally = { 0 };
+
+	gg_plain_tally_add_folded(&tally, &folded);
+	return tally;
+}
+
+struct differing {
+	struct sender *sender;
+	const struct gg_model *model;
+	const struct gg_fleet_span *span;
+	const struct gg_sent_totals *then;
+	struct gg_sent_totals *now;
+	difference_list *list;
+	const region_heads *heads;
+};
+
+/*
+ * The process's number in the note, the same at each look: that of its region's head.  The model
+ * has its start to some milliseconds, by which the region of a pid is found.
+ */
+static uint64_t process_key(const struct differing *differing, uint32_t process)
+{
+	const struct gg_profile_process *of = &differing->model->processes[process];
+	int64_t wall_ns = (int64_t)differing->model->sessions[0].start_wall_ns + of->start_ns;
+	const struct known_region *nearest = NULL;
+	char text[96];
+
+	for (size_t i = 0; i < differing->heads->count; i++) {
+		const struct known_region *head = &differing->heads->items[i];
+
+		if (head->pid == of->pid &&
+		    (nearest == NULL || llabs((int64_t)head->start_wall_ns - wall_ns) <
+		                                llabs((int64_t)nearest->start_wall_ns - wall_ns)))
+			nearest = head;
+	}
+	snprintf(text, sizeof(text), "%u %" PRIu64 " %" PRIu64, of->pid,
+	         nearest != NULL ? nearest->start_wall_ns : (uint64_t)wall_ns,
+	         nearest != NULL ? nearest->start_monotonic_ns : 0);
+	return gg_stable_hash_text(GG_STABLE_HASH_START, text);
+}
+
+/* True if what a process allocated before this look is in the slot, or in an earlier one. */
+static bool has_difference(const struct differing *differing, uint32_t process)
+{
+	const struct gg_model *model = differing->model;
+	uint64_t key = process_key(differing, process) | MARK;
+	int64_t start_s = (int64_t)(model->sessions[0].start_wall_ns / GG_NS_PER_S) +
+	                  model->processes[process].start_ns / (int64_t)GG_NS_PER_S;
+
+	if (find_row(differing->then, key) != NULL)
+		return true;
+	return start_s + differing->span->seconds >= (int64_t)differing->span->start_s;
+}
+
+static int add_row(struct differing *differing, const struct gg_extract_row *row)
+{
+	const struct gg_model *model = differing->model;
+	const struct gg_plain_tally *tally = &row->allocated.tally;
+	uint64_t key = gg_hash_integer(gg_sent_key(model, row->stack),
+	                               process_key(differing, row->process)) &
+	               ~(uint64_t)PART_MASK;
+	struct sent_sums now = sums_of(tally), then = find_sums(differing->then, key);
+	struct gg_fleet_allocated difference = { .process = row->process, .stack = row->stack };
+
+	if (now.n <= then.n) /* nothing new; a torn view may even have less */
+		return put_sums(differing->now, key, then.n > 0 ? &then : &now) ? 0 : -ENOMEM;
+	difference.tally = difference_of(&now, &then, tally, model->processes[row->process].scheme);
+	if (has_difference(differing, row->process) && !gg_array_push(differing->list, difference))
+		return -ENOMEM;
+	return put_sums(differing->now, key, &now) ? 0 : -ENOMEM;
+}
+
+static int find_differences(struct differing *differing)
+{
+	struct gg_extract *extract = NULL;
+	int status = gg_sender_extract_of(differing->sender, differing->model, &extract);
+
+	if (status < 0)
+		return status;
+	for (uint32_t i = 1; status == 0 && i < differing->model->process_count; i++) {
+		const struct gg_sent_row mark = { .key = process_key(differing, i) | MARK };
+
+		if (!gg_array_push(&differing->now->rows, mark))
+			status = -ENOMEM;
+	}
+	for (size_t i = 0; status == 0 && i < extract->row_count; i++)
+		status = add_row(differing, &extract->rows[i]);
+	gg_extract_free(extract);
+	if (status == 0 && differing->now->rows.count > 0)
+		qsort(differing->now->rows.items, differing->now->rows.count,
+		      sizeof(*differing->now->rows.items), compare_keys);
+	return status == 0 ? 0 : gg_error_memory(differing->sender->error, "send");
+}
+
+/* --- slots ---------------------------------------------------------------------------------- */
+
+/* The slot of this look: the last one that has ended, or at the end the one that is not over. */
+static uint64_t slot_of(const struct sender *sender)
+{
+	uint64_t seconds = sender->options->slot_seconds;
+	uint64_t now_s = gg_clock_wall_ns() / GG_NS_PER_S, start_s = now_s - now_s % seconds;
+
+	return sender->options->every_seconds > 0 && !sender->is_stopped && !sender->has_ended
+	               ? start_s - seconds
+	               : start_s;
+}
+
+static void read_boot(unsigned char boot[16])
+{
+	int fd = open(boot_path, O_RDONLY | O_CLOEXEC);
+	char text[64] = "";
+
+	if (fd < 0 || read(fd, text, sizeof(text) - 1) < 0)
+		text[0] = '\0';
+	if (fd >= 0)
+		close(fd);
+	gg_fleet_siphash128(text, strlen(text), (const unsigned char *)"geiger-fleet-boot", boot);
+}
+
+/* "": the sender of the whole host. */
+static void name_instance(const struct sender *sender, char instance[20])
+{
+	const char *target = sender->options->target;
+	uint64_t hash = gg_stable_hash_text(GG_STABLE_HASH_START, target != NULL ? target : "");
+
+	instance[0] = '\0';
+	/* Without a state, each sender begins anew, so each is another one. */
+	if (sender->state_fd < 0)
+		hash = gg_hash_integer(hash, sender->start_wall_ns | 1);
+	if (target != NULL || sender->state_fd < 0)
+		snprintf(instance, 20, "%016" PRIx64, hash);
+}
+
+static int send_regions(struct sender *sender, const struct gg_model *model,
+                        const region_heads *heads)
+{
+	char instance[20];
+	struct gg_fleet_span span = { .host = gg_fleet_look_host(sender, NULL),
+		                      .instance = instance,
+		                      .start_s = slot_of(sender),
+		                      .seconds = sender->options->slot_seconds };
+	struct seen_process *seen = gg_seen_process_of(sender, "fleet-regions");
+	struct gg_sent_totals then = { 0 }, now = { 0 };
+	difference_list list = { 0 };
+	struct differing differing = { sender, model, &span, &then, &now, &list, heads };
+	struct gg_fleet_what what = { .zero_wall_ns = model->sessions[0].start_wall_ns,
+		                      .is_living = true,
+		                      .share_of = gg_fleet_look_share,
+		                      .context = sender };
+	bool is_known;
+	int status;
+
+	if (seen == NULL)
+		return gg_error_memory(sender->error, "send");
+	snprintf(seen->about, sizeof(seen->about), "the host");
+	seen->is_here = true;
+	name_instance(sender, instance);
+	read_boot(span.boot);
+	status = gg_seen_read_totals(sender, seen, false, &then, &is_known);
+	if (status < 0)
+		return status;
+	if ((uint64_t)then.until_ns / GG_NS_PER_S > span.start_s) {
+		sender->result->idle_count++; /* this slot was sent: the next one has what is new */
+	} else {
+		status = find_differences(&differing);
+		what.allocated = list.items;
+		what.allocated_count = list.count;
+		if (status == 0)
+			status = gg_fleet_look_send(sender, seen, model, &what, &span, &now);
+		status = gg_fleet_look_end(sender, seen, status);
+	}
+	gg_array_done(&list);
+	gg_sent_totals_done(&then);
+	gg_sent_totals_done(&now);
+	return status;
+}
+
+int gg_sender_look_for_fleet_at_regions(struct sender *sender)
+{
+	struct gg_profile *profile = NULL;
+	struct gg_model *model = NULL;
+	region_heads heads = { 0 };
+	path_list paths = { 0 };
+	bool is_one = sender->options->target != NULL &&
+	              !gg_region_list_is_directory(sender->options->target);
+	int status = find_paths(sender, &paths);
+
+	if (status == 0 && is_one)
+		sender->has_ended = !is_alive(paths.items[0]);
+	if (status == 0 && paths.count > 0)
+		status = gg_region_profile_load_several(&profile, paths.items, (int)paths.count,
+		                                        SYMBOL_LIMIT_SECONDS, sender->error);
+	if (status == 0 && read_heads(&paths, &heads) < 0)
+		status = gg_error_memory(sender->error, "send");
+	free_paths(&paths);
+	if (status == -ENOENT && !is_one) {
+		*sender->error = (struct gg_error){ 0 };
+		status = 0;
+	}
+	if (status == 0 && profile != NULL)
+		status = gg_sender_load_model(sender, profile, false, &model);
+	gg_profile_close(profile);
+	if (model != NULL && model->session_count > 0)
+		status = send_regions(sender, model, &heads);
+	gg_model_free(model);
+	gg_array_done(&heads);
+	return status;
+}
