@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,6 +34,16 @@ int gg_fleet_folded_compare(const struct gg_fleet_folded *a, const struct gg_fle
 	if (a->stack != b->stack)
 		return a->stack < b->stack ? -1 : 1;
 	return (int)a->metric - (int)b->metric;
+}
+
+uint64_t gg_fleet_sender_id(const char *host, const char *instance)
+{
+	char text[2 * GG_FLEET_TEXT_MAX + 2];
+
+	if (instance == NULL || instance[0] == '\0')
+		return gg_fleet_host_id(host);
+	snprintf(text, sizeof(text), "%s\n%s", host, instance);
+	return gg_fleet_host_id(text);
 }
 
 uint64_t gg_fleet_frame_id_of(const struct gg_fleet_definitions *definitions,

@@ -153,6 +153,9 @@ void gg_fleet_definitions_done(struct gg_fleet_definitions *definitions);
 int gg_fleet_row_compare(const struct gg_fleet_row *a, const struct gg_fleet_row *b);
 int gg_fleet_folded_compare(const struct gg_fleet_folded *a, const struct gg_fleet_folded *b);
 
+/* The id of a host's sender: the host's own unless the sender is one of several. */
+uint64_t gg_fleet_sender_id(const char *host, const char *instance);
+
 /* The id of a frame by its content. */
 uint64_t gg_fleet_frame_id_of(const struct gg_fleet_definitions *definitions,
                               const struct gg_fleet_frame *frame);

@@ -261,7 +261,7 @@ static double estimate_hosts(const struct gg_receive_service *service)
 static void answer_shares(struct gg_receive *receive, const char *tenant,
                           const struct gg_fleet_slot *slot, struct gg_buf *out)
 {
-	uint64_t host = gg_segment_host_id(slot->host, slot->instance);
+	uint64_t host = gg_fleet_sender_id(slot->host, slot->instance);
 	uint64_t seed = gg_hash_bytes(tenant, strlen(tenant), 1), last = 0;
 
 	if (receive->options->hosts_per_service == 0)

@@ -23,16 +23,6 @@ enum { FILE_MAGIC_BYTES = sizeof(file_magic) - 1, FILE_HEAD_BYTES = FILE_MAGIC_B
 static const char *const tables[] = { "series", "host",  "process", "draw",  "live",
 	                              "folded", "stack", "frame",   "symbol" };
 
-uint64_t gg_segment_host_id(const char *host, const char *instance)
-{
-	char text[2 * GG_FLEET_TEXT_MAX + 2];
-
-	if (instance == NULL || instance[0] == '\0')
-		return gg_fleet_host_id(host);
-	snprintf(text, sizeof(text), "%s\n%s", host, instance);
-	return gg_fleet_host_id(text);
-}
-
 uint32_t gg_segment_month(uint64_t time_s)
 {
 	time_t time = (time_t)time_s;
@@ -330,7 +320,7 @@ static int add_folded(struct gg_segment *segment, const struct gg_fleet_slot *sl
 int gg_segment_of_slot(struct gg_segment *segment, const struct gg_fleet_slot *slot)
 {
 	struct slot_ids ids = {
-		.host = gg_segment_host_id(slot->host, slot->instance),
+		.host = gg_fleet_sender_id(slot->host, slot->instance),
 		.series = malloc((slot->series.count + 1) * sizeof(uint64_t)),
 		.services = malloc((slot->series.count + 1) * sizeof(uint64_t)),
 	};

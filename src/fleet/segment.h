@@ -74,7 +74,5 @@ struct gg_segment_list {
 GG_MUST_CHECK int gg_segment_list(struct gg_segment_list *ret_list, int directory_fd,
                                   struct gg_error *error);
 
-/* The id of a host's sender: the host's own unless the sender is one of several. */
-uint64_t gg_segment_host_id(const char *host, const char *instance);
 /* The month of a time as the tables have it: 202611. */
 uint32_t gg_segment_month(uint64_t time_s);

@@ -198,10 +198,10 @@ static bool is_series(const struct gg_fleet_series *a, const struct gg_fleet_ser
 	return true;
 }
 
-/* Hosts draw whether they send, each by itself, and anew each hour. */
+/* Hosts draw whether they send, each by itself, and anew each hour (docs/FLEET.md, "Shares"). */
 static bool is_selected(const struct gg_fleet_maker *maker, const char *service, uint32_t ppm)
 {
-	uint64_t hash = gg_fleet_host_id(maker->span.host);
+	uint64_t hash = gg_fleet_sender_id(maker->span.host, maker->span.instance);
 
 	hash = gg_hash_integer(hash, gg_fleet_service_id(service));
 	hash = gg_hash_integer(hash, maker->span.start_s / 3600);

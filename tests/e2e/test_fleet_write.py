@@ -397,28 +397,44 @@ def test_tokens(store):
 # --- shares of hosts ---
 
 
+def mixed(key, seed):
+    """gg_hash_integer()"""
+    mask = (1 << 64) - 1
+    key ^= seed
+    for factor in (0xff51afd7ed558ccd, 0xc4ceb9fe1a85ec53):
+        key = (key ^ key >> 33) * factor & mask
+    return key ^ key >> 33
+
+
 def test_shares(store):
-    """Forty hosts of one service, of which five should send stacks."""
+    """Forty hosts of one service, of which five should send stacks; then six more run for some slots."""
     receiver = Receiver(store.folder, "segments-shares", "--hosts", "5", "--tenant-rate", "1GiB")
     receiver.start()
-
-    def one(number):
-        label = ("--label", f"host.name=host{number}")
-        send("p.geiger", receiver, "many", *label, "--state", f"state-many/{number}")
-        # The answer to the first counts in the second.
-        remove(f"state-many/{number}")
-
     for number in range(40):
-        one(number)
+        send("p.geiger", receiver, "many", "--label", f"host.name=old{number}", "--state", "none")
+    programs = [subprocess.Popen([GEIGER, "record", "-q", "-o", f"many{number}.geiger", "--interval", "64KiB",
+                                  "--send", f"fleet://{receiver.address}", "--slot", "1s", "--service", "many",
+                                  "--label", f"host.name=new{number}", "--state", "none", "--",
+                                  os.environ["FLEET_PROGRAM"], "7"], stderr=subprocess.DEVNULL)
+                for number in range(6)]
+    for program in programs:
+        program.wait(120)
     receiver.is_drained()
-    rows = store.ask(f"SELECT host, min(selected_ppm) FROM process FINAL WHERE {ours('many')} GROUP BY host")
-    sends = store.number(f"SELECT uniqExact(host) FROM draw WHERE {ours('many')}")
-    check("every host sends its process row", None if len(rows) == 40 else f"{len(rows)} hosts")
+    service = int(store.ask("SELECT any(service) FROM series WHERE service_name = 'many'")[0][0])
+    rows = store.ask(f"SELECT host, toUInt32(slot), selected_ppm FROM process FINAL WHERE {ours('many')} "
+                     "AND selected_ppm < 1000000")
+    sent = {tuple(row) for row in store.ask(
+        f"SELECT host, toUInt32(slot) FROM draw WHERE {ours('many')} GROUP BY host, slot")}
+    problems = []
+    for host, slot, ppm in rows:
+        wanted = mixed(mixed(int(host), service), int(slot) // 3600) % 1000000 < int(ppm)
+        if ((host, slot) in sent) != wanted:
+            problems.append(f"host {host} {'does not send' if wanted else 'sends'} slot {slot} at {ppm} of a million")
+        if not 60000 < int(ppm) < 250000:
+            problems.append(f"{ppm} of a million hosts is far from 5 of 40 to 46")
+    check("hosts of a large service send stacks by the share that the receiver answers, and it is recorded",
+          None if len({host for host, _, _ in rows}) == 6 else f"{len(rows)} rows with a share", *problems)
     receiver.kill()
-    return rows, sends
-
-
-
 
 
 def main():
@@ -439,6 +455,7 @@ def main():
         test_store_outage(store)
         test_limits(store)
         test_tokens(store)
+        test_shares(store)
     finally:
         receiver.kill()
         store.down()
