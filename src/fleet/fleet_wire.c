@@ -3,6 +3,7 @@
 #include "fleet/fleet_wire.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +12,7 @@
 #include "base/varint.h"
 
 static const char magic[] = "GGFLEET";
+enum { FRAME_NAME_MAX = 1024 /* of a function, in an id */ };
 enum { MAGIC_BYTES = sizeof(magic) - 1, KIND_SLOT = 'S', KIND_DEFINITIONS = 'D' };
 #define SLOT_START_MOST (UINT64_C(1) << 32) /* the store's times have 32 bits */
 
@@ -49,12 +51,18 @@ uint64_t gg_fleet_sender_id(const char *host, const char *instance)
 uint64_t gg_fleet_frame_id_of(const struct gg_fleet_definitions *definitions,
                               const struct gg_fleet_frame *frame)
 {
-	const struct gg_fleet_line *line;
+	const struct gg_fleet_line *lines = definitions->lines.items + frame->first_line;
+	char above[24] = "", name[FRAME_NAME_MAX];
+	uint64_t id = 0;
 
-	if (frame->is_native)
+	if (frame->build_id[0] != '\0' || frame->line_count == 0)
 		return gg_fleet_native_frame_id(frame->build_id, frame->module, frame->address);
-	line = &definitions->lines.items[frame->first_line];
-	return gg_fleet_named_frame_id(line->function, line->file, line->line);
+	for (size_t i = 0; i < frame->line_count; i++) {
+		snprintf(name, sizeof(name), "%s%s", above, lines[i].function);
+		id = gg_fleet_named_frame_id(name, lines[i].file, lines[i].line);
+		snprintf(above, sizeof(above), "%016" PRIx64 " ", id);
+	}
+	return id;
 }
 
 /* --- encoding ------------------------------------------------------------------------------- */
@@ -218,12 +226,9 @@ void gg_fleet_definitions_encode(const struct gg_fleet_definitions *definitions,
 	for (size_t i = 0; i < definitions->frames.count; i++) {
 		const struct gg_fleet_frame *frame = &definitions->frames.items[i];
 
-		gg_varint_append(out, frame->is_native);
-		if (frame->is_native) {
-			put_text(out, frame->build_id);
-			put_text(out, frame->module);
-			gg_varint_append(out, frame->address);
-		}
+		put_text(out, frame->build_id);
+		put_text(out, frame->module);
+		gg_varint_append(out, frame->address);
 		gg_varint_append(out, frame->line_count);
 		for (size_t k = 0; k < frame->line_count; k++) {
 			const struct gg_fleet_line *line =
@@ -514,7 +519,7 @@ static void get_rows(struct reader *reader, struct gg_fleet_slot *slot)
 		rows[i].gap = gap;
 	}
 	for (size_t i = 0; i < count && reader->why == NULL; i++)
-		rows[i].flags = (uint8_t)get_number(reader, GG_FLEET_FLAGS_KNOWN, "a flag");
+		rows[i].flags = (uint8_t)get_number(reader, GG_FLEET_FLAGS_MOST, "a flag");
 	for (size_t i = 0; i < count && reader->why == NULL; i++)
 		rows[i].allocated = (uint32_t)get_number(reader, GG_FLEET_COUNT_MAX, "a count");
 	for (size_t i = 0; i < count && reader->why == NULL; i++)
@@ -620,13 +625,9 @@ void gg_fleet_slot_done(struct gg_fleet_slot *slot)
 static void get_frame(struct reader *reader, struct gg_fleet_definitions *definitions,
                       struct gg_fleet_frame *frame)
 {
-	frame->is_native = get_number(reader, 1, "a kind of frame") != 0;
-	frame->build_id = frame->module = "";
-	if (frame->is_native) {
-		frame->build_id = get_text(reader);
-		frame->module = get_text(reader);
-		frame->address = get_number(reader, UINT64_MAX, "");
-	}
+	frame->build_id = get_text(reader);
+	frame->module = get_text(reader);
+	frame->address = get_number(reader, UINT64_MAX, "");
 	frame->first_line = definitions->lines.count;
 	frame->line_count = get_count(reader, GG_FLEET_LINES_MAX, 3);
 	if (!gg_array_extend(&definitions->lines, frame->first_line + frame->line_count)) {
@@ -640,8 +641,6 @@ static void get_frame(struct reader *reader, struct gg_fleet_definitions *defini
 		line->file = get_text(reader);
 		line->line = (uint32_t)get_number(reader, UINT32_MAX, "a line");
 	}
-	if (!frame->is_native && frame->line_count != 1)
-		fail(reader, "a frame has no address and not one name");
 }
 
 static void get_stack(struct reader *reader, struct gg_fleet_definitions *definitions,
@@ -678,7 +677,7 @@ int gg_fleet_definitions_decode(struct gg_fleet_definitions *ret_definitions, co
 		fail_memory(&reader);
 	for (size_t i = 0; i < count && reader.why == NULL; i++)
 		definitions.services.items[i] = get_text(&reader);
-	count = get_count(&reader, GG_FLEET_ROWS_MAX, 2);
+	count = get_count(&reader, GG_FLEET_ROWS_MAX, 4);
 	if (!gg_array_extend(&definitions.frames, count))
 		fail_memory(&reader);
 	for (size_t i = 0; i < count && reader.why == NULL; i++)

@@ -49,15 +49,16 @@ enum {
 	GG_FLEET_SLOT_SECONDS_MOST = 86400,
 };
 
-/* Values of `flags` of a row; others are refused. */
-enum { GG_FLEET_FLAGS_KNOWN = 0 };
+/* Bits of `flags` of a row; others are refused. */
+enum { GG_FLEET_MAPPING = 1 /* an anonymous mapping, not a block */, GG_FLEET_FLAGS_MOST = 1 };
 
 /* Values of `metric` of a folded row. */
 enum gg_fleet_metric { GG_FLEET_ALLOCATED, GG_FLEET_FREED, GG_FLEET_LIVE, GG_FLEET_METRIC_COUNT };
 
 struct gg_fleet_process_row {
-	uint32_t series; /* index; that of malloc's heap */
-	uint32_t processes, selected_ppm;
+	uint32_t series; /* index */
+	uint32_t processes;
+	uint32_t selected_ppm; /* the share of hosts that send stacks; 0: this host does not */
 	uint8_t scheme;
 	double gap_max; /* the largest sampling interval of these processes, in bytes */
 	uint64_t rss_bytes;
@@ -112,10 +113,8 @@ struct gg_fleet_line {
 };
 
 struct gg_fleet_frame {
-	/* False: the frame has nothing but the name, file and line of its only function. */
-	bool is_native;
-	const char *build_id, *module; /* native */
-	uint64_t address;              /* native */
+	const char *build_id, *module; /* "": unknown; of an interpreted frame its source file */
+	uint64_t address;              /* of the call, as the module's file has it */
 	size_t first_line, line_count; /* of the table of lines; 0: nobody knows a name */
 };
 
@@ -156,6 +155,9 @@ int gg_fleet_folded_compare(const struct gg_fleet_folded *a, const struct gg_fle
 /* The id of a host's sender: the host's own unless the sender is one of several. */
 uint64_t gg_fleet_sender_id(const char *host, const char *instance);
 
-/* The id of a frame by its content. */
+/*
+ * The id of a frame by its content: build-id and address; without a build-id its names, since hosts
+ * may have different programs under one path; without names its path and address.
+ */
 uint64_t gg_fleet_frame_id_of(const struct gg_fleet_definitions *definitions,
                               const struct gg_fleet_frame *frame);

@@ -387,17 +387,14 @@ static int add_stacks(struct gg_segment *segment, const struct gg_fleet_definiti
 }
 
 /* The numbers of the frames that a table has. */
-static size_t list_frames(const struct gg_fleet_definitions *definitions, bool is_native,
+static size_t list_frames(const struct gg_fleet_definitions *definitions, bool is_named,
                           uint32_t *numbers)
 {
 	size_t count = 0;
 
-	for (size_t k = 0; k < definitions->frames.count; k++) {
-		const struct gg_fleet_frame *frame = &definitions->frames.items[k];
-
-		if (is_native ? frame->is_native : frame->line_count > 0)
+	for (size_t k = 0; k < definitions->frames.count; k++)
+		if (!is_named || definitions->frames.items[k].line_count > 0)
 			numbers[count++] = (uint32_t)k;
-	}
 	return count;
 }
 
@@ -405,7 +402,7 @@ static int add_frames(struct gg_segment *segment, const struct gg_fleet_definiti
                       const uint64_t *frame_ids, uint32_t *numbers)
 {
 	const struct gg_fleet_frame *frames = definitions->frames.items;
-	size_t count = list_frames(definitions, true, numbers);
+	size_t count = list_frames(definitions, false, numbers);
 	uint32_t month = gg_segment_month(definitions->at_s);
 	struct writer writer;
 
@@ -448,7 +445,7 @@ static int add_symbols(struct gg_segment *segment, const struct gg_fleet_definit
                        const uint64_t *frame_ids, uint32_t *numbers, uint64_t now_s)
 {
 	const struct gg_fleet_frame *frames = definitions->frames.items;
-	size_t count = list_frames(definitions, false, numbers);
+	size_t count = list_frames(definitions, true, numbers);
 	struct writer writer;
 
 	if (count == 0)

@@ -3,7 +3,9 @@
 #include "send/fleet_slots.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -209,8 +211,7 @@ static bool is_selected(const struct gg_fleet_maker *maker, const char *service,
 }
 
 /* Returns 1 + the index of the series with these texts; 0: memory is out. */
-static uint32_t put_series(struct adding *adding, uint32_t process, const char *heap,
-                           const char *type)
+static uint32_t put_series(struct adding *adding, uint32_t process)
 {
 	struct gg_fleet_maker *maker = adding->maker;
 	struct gg_fleet_label labels[GG_FLEET_LABELS_MAX];
@@ -218,13 +219,14 @@ static uint32_t put_series(struct adding *adding, uint32_t process, const char *
 		.service = service_of(adding, process),
 		.version = version_of(adding, process),
 		.kind = "native",
-		.heap = fit(maker, heap),
-		.type = fit(maker, type),
+		.heap = "",
+		.type = "",
 		.labels = labels,
 		.label_count = list_labels(adding, process, labels),
 	};
 	struct gg_fleet_process_row row = { .selected_ppm = PPM };
 	struct gg_fleet_label *copy;
+	bool selected;
 
 	for (size_t i = 0; i < maker->all.series.count; i++)
 		if (is_series(&maker->all.series.items[i], &series))
@@ -239,9 +241,11 @@ static uint32_t put_series(struct adding *adding, uint32_t process, const char *
 	if (adding->what->share_of != NULL)
 		row.selected_ppm = adding->what->share_of(series.service, adding->what->context);
 	row.series = (uint32_t)maker->all.series.count;
+	selected = is_selected(maker, series.service, row.selected_ppm);
+	if (!selected) /* 0 says so, and the others say with which chance they were drawn */
+		row.selected_ppm = 0;
 	if (!gg_array_push(&maker->all.series, series) ||
-	    !gg_array_push(&maker->extras, (struct series_extra){ is_selected(
-						   maker, series.service, row.selected_ppm) }) ||
+	    !gg_array_push(&maker->extras, (struct series_extra){ selected }) ||
 	    !gg_array_push(&maker->all.processes, row)) /* by series, until the end */
 		return 0;
 	return (uint32_t)maker->all.series.count;
@@ -250,53 +254,47 @@ static uint32_t put_series(struct adding *adding, uint32_t process, const char *
 static uint32_t series_of_process(struct adding *adding, uint32_t process)
 {
 	if (adding->series[process] == 0)
-		adding->series[process] = put_series(adding, process, "", "");
+		adding->series[process] = put_series(adding, process);
 	if (adding->series[process] == 0)
 		adding->maker->is_out_of_memory = true;
 	return adding->series[process] > 0 ? adding->series[process] - 1 : 0;
 }
 
-static uint32_t series_of(struct adding *adding, uint32_t process, uint32_t kind)
-{
-	const struct gg_model *model = adding->model;
-	const char *heap = "malloc", *type = "";
-	uint32_t index;
-
-	if (kind < model->kind_count) {
-		heap = model->heaps[model->kinds[kind].heap];
-		type = model->kinds[kind].type > 0 ? model->types[model->kinds[kind].type] : "";
-	}
-	if (strcmp(heap, "malloc") == 0 && type[0] == '\0')
-		return series_of_process(adding, process);
-	index = put_series(adding, process, strcmp(heap, "malloc") == 0 ? "" : heap, type);
-	if (index == 0)
-		adding->maker->is_out_of_memory = true;
-	return index > 0 ? index - 1 : 0;
-}
-
 /* --- frames and stacks ---------------------------------------------------------------------- */
 
-/* Appends the names of a frame; an unnamed one has none. */
+/*
+ * True if the code of a frame has a name, at least by the address where its function begins.  The
+ * model calls other frames by their own address, which is no name.
+ */
+static bool has_names(const struct gg_model *model, const struct gg_model_frame *frame)
+{
+	const struct gg_code_location *location = &model->locations[frame->first_location];
+	const struct gg_model_function *function = &model->functions[location->function];
+	char own[512];
+
+	if (function->is_named || frame->location_count > 1)
+		return true;
+	snprintf(own, sizeof(own), "%s+0x%" PRIx64, model->modules[frame->module].name,
+	         frame->address);
+	return frame->module != 0 && strcmp(function->short_name, own) != 0;
+}
+
+/* Appends the names of a frame, if it has some. */
 static bool put_lines(struct adding *adding, const struct gg_model_frame *frame,
                       struct gg_fleet_frame *to)
 {
 	const struct gg_model *model = adding->model;
 	struct gg_fleet_definitions *all = &adding->maker->definitions;
-	bool is_named = false;
+	uint32_t count = has_names(model, frame) ? frame->location_count : 0;
 
 	to->first_line = all->lines.count;
-	for (uint32_t i = 0; i < frame->location_count; i++)
-		is_named |= model->functions[model->locations[frame->first_location + i].function]
-		                    .is_named;
-	for (uint32_t i = 0; is_named && i < frame->location_count && i < GG_FLEET_LINES_MAX; i++) {
+	for (uint32_t i = 0; i < count && i < GG_FLEET_LINES_MAX; i++) {
 		const struct gg_code_location *at = &model->locations[frame->first_location + i];
-		const struct gg_model_function *function = &model->functions[at->function];
-		const char *name = function->full_name != NULL ? function->full_name
-		                                               : function->short_name;
-		struct gg_fleet_line line = { .function = fit(adding->maker, name),
-			                      .file = fit(adding->maker,
-			                                  model->lines[at->line].file),
-			                      .line = model->lines[at->line].line };
+		struct gg_fleet_line line = {
+			.function = fit(adding->maker, model->functions[at->function].short_name),
+			.file = fit(adding->maker, model->lines[at->line].file),
+			.line = model->lines[at->line].line
+		};
 
 		if (!gg_array_push(&all->lines, line))
 			return false;
@@ -312,19 +310,13 @@ static uint32_t put_frame(struct adding *adding, uint32_t number)
 	struct gg_fleet_definitions *all = &maker->definitions;
 	const struct gg_model_frame *frame = &adding->model->frames[number];
 	const struct gg_model_module *module = &adding->model->modules[frame->module];
-	struct gg_fleet_frame made = {
-		.is_native = true, .build_id = "", .module = "", .address = frame->address
-	};
+	struct gg_fleet_frame made = { .build_id = fit(maker, module->build_id),
+		                       .module = frame->module != 0 ? fit(maker, module->path) : "",
+		                       .address = frame->address };
 	uint64_t id, index;
 
 	if (!put_lines(adding, frame, &made))
 		return UINT32_MAX;
-	if (gg_model_is_runtime_frame(adding->model, frame) && made.line_count == 1) {
-		made.is_native = false;
-	} else if (frame->module != 0) {
-		made.build_id = fit(maker, module->build_id);
-		made.module = fit(maker, module->path);
-	}
 	id = gg_fleet_frame_id_of(all, &made);
 	index = gg_map_get(&maker->frame_map, id);
 	if (index != GG_MAP_NONE) {
@@ -359,8 +351,8 @@ static uint32_t put_stack(struct adding *adding, uint32_t stack)
 	struct stack_key key = { .maker = maker };
 	uint64_t ids[GG_FLEET_DEPTH_MAX], hash, index;
 
-	for (uint32_t at = adding->model->stacks[stack].top;
-	     at != 0 && made.frame_count < GG_FLEET_DEPTH_MAX;
+	/* Whole stacks: which frames are the allocator's is a question of names, for reports. */
+	for (uint32_t at = stack; at != 0 && made.frame_count < GG_FLEET_DEPTH_MAX;
 	     at = adding->model->stacks[at].parent) {
 		uint32_t frame = put_frame(adding, adding->model->stacks[at].frame);
 
@@ -455,7 +447,10 @@ static void add_block(struct adding *adding, const struct gg_model_sample *sampl
 		                    .gap = gap,
 		                    .allocated = is_allocated,
 		                    .freed = is_freed,
-		                    .live = is_live };
+		                    .live = is_live,
+		                    .flags = (sample->flags & GG_PROFILE_SAMPLE_MAPPING) != 0
+		                                     ? GG_FLEET_MAPPING
+		                                     : 0 };
 
 	if (maker->is_out_of_memory)
 		return;
@@ -463,7 +458,7 @@ static void add_block(struct adding *adding, const struct gg_model_sample *sampl
 	process->allocated_bytes += is_allocated ? sample->weighted_bytes : 0;
 	if (!maker->extras.items[base].is_selected)
 		return;
-	row.series = series_of(adding, sample->process, sample->kind);
+	row.series = base;
 	row.stack = stack_of(adding, sample->stack);
 	if (maker->is_out_of_memory)
 		return;
@@ -765,7 +760,7 @@ static bool merge_folds(struct gg_fleet_maker *maker)
 	return true;
 }
 
-/* Keeps the process rows of series with processes or values: others are heaps of a process. */
+/* Keeps the process rows of series with processes or values. */
 static void keep_processes(struct gg_fleet_maker *maker)
 {
 	struct gg_fleet_process_row *rows = maker->all.processes.items;

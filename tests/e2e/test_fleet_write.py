@@ -427,10 +427,13 @@ def test_shares(store):
         f"SELECT host, toUInt32(slot) FROM draw WHERE {ours('many')} GROUP BY host, slot")}
     problems = []
     for host, slot, ppm in rows:
-        wanted = mixed(mixed(int(host), service), int(slot) // 3600) % 1000000 < int(ppm)
-        if ((host, slot) in sent) != wanted:
-            problems.append(f"host {host} {'does not send' if wanted else 'sends'} slot {slot} at {ppm} of a million")
-        if not 60000 < int(ppm) < 250000:
+        # A share between 5 of 46 and 5 of 40, but for the error of the estimate.
+        chance = mixed(mixed(int(host), service), int(slot) // 3600) % 1000000
+        if ((host, slot) in sent) != (int(ppm) > 0):
+            problems.append(f"host {host}, slot {slot}: {ppm} of a million, and {(host, slot) in sent}")
+        if (int(ppm) > 0) != (chance < (int(ppm) or 125000)) and not 60000 < chance < 250000:
+            problems.append(f"host {host} drew {chance}, but its row says {ppm}")
+        if int(ppm) > 0 and not 60000 < int(ppm) < 250000:
             problems.append(f"{ppm} of a million hosts is far from 5 of 40 to 46")
     check("hosts of a large service send stacks by the share that the receiver answers, and it is recorded",
           None if len({host for host, _, _ in rows}) == 6 else f"{len(rows)} rows with a share", *problems)
