@@ -14,9 +14,12 @@
 #include "base/path.h"
 #include "base/time_units.h"
 #include "format/codec/gzip.h"
+#include "stats/estimate/plain_tally.h"
 
 enum {
 	PART_ROWS = 50000,
+	ROWS_MOST = 8000,
+	GROUP_LEAST = 4, /* rows that become sums: three rows would not shrink */
 	PART_STACKS = 4000,
 	GZIP_LEVEL = 6,
 	PPM = 1000000,
@@ -691,6 +694,85 @@ static void merge_rows(struct gg_fleet_maker *maker)
 	maker->all.rows.count = count;
 }
 
+/* Rows of one stack and series: how many sizes it has. */
+struct group {
+	size_t first, count;
+};
+
+static int compare_groups(const void *a, const void *b)
+{
+	const struct group *x = a, *y = b;
+
+	if (x->count != y->count)
+		return x->count > y->count ? -1 : 1;
+	return x->first < y->first ? -1 : x->first > y->first;
+}
+
+static void fold_count(struct gg_fleet_maker *maker, const struct gg_fleet_row *row,
+                       enum gg_fleet_metric metric, uint32_t count, const struct gg_share *share)
+{
+	struct gg_plain_tally *tally = NULL;
+
+	if (count > 0)
+		tally = fold_of(maker, row->series, row->stack, metric);
+	if (tally != NULL)
+		gg_plain_tally_add_shares(tally, share, row->size, count);
+}
+
+/* Makes the rows of a group sums, and marks them as such. */
+static void fold_group(struct gg_fleet_maker *maker, const struct group *group)
+{
+	for (size_t i = group->first; i < group->first + group->count; i++) {
+		struct gg_fleet_row *row = &maker->all.rows.items[i];
+		const struct gg_draw draw = { .sampling_interval = row->gap > 1 ? row->gap : 1,
+			                      .sample_point_count = 1,
+			                      .scheme = GG_SCHEME_POISSON };
+		struct gg_share share = gg_share_of(&draw, row->size);
+
+		fold_count(maker, row, GG_FLEET_ALLOCATED, row->allocated, &share);
+		fold_count(maker, row, GG_FLEET_FREED, row->freed, &share);
+		fold_count(maker, row, GG_FLEET_LIVE, row->live, &share);
+		row->allocated = row->freed = row->live = 0;
+	}
+}
+
+/*
+ * A slot has ROWS_MOST rows at most, so that a host sends no more than some kilobytes a minute.
+ * Beyond that, stacks with the most sizes become sums, which lose nothing but the sizes.
+ */
+static void fold_overflow(struct gg_fleet_maker *maker)
+{
+	struct gg_fleet_row *rows = maker->all.rows.items;
+	size_t count = maker->all.rows.count, kept = 0, left = count, group_count = 0;
+	struct group *groups;
+
+	if (count <= ROWS_MOST)
+		return;
+	groups = calloc(count, sizeof(*groups));
+	if (groups == NULL) {
+		maker->is_out_of_memory = true;
+		return;
+	}
+	for (size_t i = 0; i < count; i++) {
+		if (i == 0 || rows[i].series != rows[i - 1].series ||
+		    rows[i].stack != rows[i - 1].stack)
+			groups[group_count++].first = i;
+		groups[group_count - 1].count++;
+	}
+	qsort(groups, group_count, sizeof(*groups), compare_groups);
+	for (size_t i = 0; i < group_count && left > ROWS_MOST; i++) {
+		if (groups[i].count < GROUP_LEAST)
+			break;
+		fold_group(maker, &groups[i]);
+		left -= groups[i].count;
+	}
+	free(groups);
+	for (size_t i = 0; i < count; i++)
+		if (rows[i].allocated > 0 || rows[i].freed > 0 || rows[i].live > 0)
+			rows[kept++] = rows[i];
+	maker->all.rows.count = kept;
+}
+
 static double positive(double value)
 {
 	return value > 0 && isfinite(value) ? value : 0;
@@ -803,6 +885,7 @@ static bool make_parts(struct gg_fleet_maker *maker)
 int gg_fleet_maker_finish(struct gg_fleet_maker *maker)
 {
 	merge_rows(maker);
+	fold_overflow(maker);
 	keep_processes(maker);
 	if (maker->is_out_of_memory || !merge_folds(maker))
 		return -ENOMEM;

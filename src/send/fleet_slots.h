@@ -18,7 +18,8 @@
  * Forks          A block that several processes hold is one block: allocated by the process that
  *                allocated it, live while any of them holds it, and freed by the last one.
  * Folded         Samples that are not drawn by their size alone, and sums without samples, become
- *                folded rows: sums of a tally, by stack.
+ *                folded rows: sums of a tally, by stack.  So do stacks with very many sizes, if the
+ *                slot has more rows than a host should send.
  * Parts          A slot with very many rows becomes several messages, with disjoint rows.
  * Body           what the queue keeps of a slot: for each part the slot as gzip, and the definitions
  *                of its stacks as gzip, in the order of its stacks, both with their length in four
