@@ -86,16 +86,16 @@ static void parse_definitions(const char *bytes, size_t length)
 
 static void parse_answer(const char *text)
 {
-	struct gg_fleet_answer answer;
+	struct gg_slot_answer answer;
 
-	if (gg_fleet_answer_read(&answer, text) < 0)
+	if (gg_slot_answer_read(&answer, text) < 0)
 		return;
 	for (size_t i = 0; i < answer.unknown.count; i++)
 		require(answer.unknown.items[i].first <= answer.unknown.items[i].last &&
 		        answer.unknown.items[i].last <= GG_FLEET_ROWS_MAX);
 	for (size_t i = 0; i < answer.shares.count; i++)
 		require(answer.shares.items[i].ppm > 0 && answer.shares.items[i].ppm <= 1000000);
-	gg_fleet_answer_done(&answer);
+	gg_slot_answer_done(&answer);
 }
 
 /* The first line is a header, and the second one names a tenant; the rest is the file. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_fleet_receive - `geiger fleet receive`: takes slots of hosts, and inserts them into a store. */
+/* cmd_fleet_receive - `geiger fleet receive`: takes slots, and inserts them into a store. */
 #include <errno.h>
 #include <stddef.h>
 #include <stdio.h>

@@ -51,15 +51,16 @@ uint64_t gg_fleet_sender_id(const char *host, const char *instance)
 uint64_t gg_fleet_frame_id_of(const struct gg_fleet_definitions *definitions,
                               const struct gg_fleet_frame *frame)
 {
-	const struct gg_fleet_line *lines = definitions->lines.items + frame->first_line;
 	char above[24] = "", name[FRAME_NAME_MAX];
 	uint64_t id = 0;
 
 	if (frame->build_id[0] != '\0' || frame->line_count == 0)
 		return gg_fleet_native_frame_id(frame->build_id, frame->module, frame->address);
 	for (size_t i = 0; i < frame->line_count; i++) {
-		snprintf(name, sizeof(name), "%s%s", above, lines[i].function);
-		id = gg_fleet_named_frame_id(name, lines[i].file, lines[i].line);
+		const struct gg_fleet_line *line = &definitions->lines.items[frame->first_line + i];
+
+		snprintf(name, sizeof(name), "%s%s", above, line->function);
+		id = gg_fleet_named_frame_id(name, line->file, line->line);
 		snprintf(above, sizeof(above), "%016" PRIx64 " ", id);
 	}
 	return id;
@@ -257,27 +258,27 @@ void gg_fleet_definitions_encode(const struct gg_fleet_definitions *definitions,
 
 /* --- decoding ------------------------------------------------------------------------------- */
 
-struct reader {
+struct message_reader {
 	const uint8_t *start, *at, *end;
 	char *texts;     /* room for all: each has lost its length, and gets a 0 byte */
 	const char *why; /* NULL: nothing is wrong */
 	bool is_out_of_memory;
 };
 
-static void fail(struct reader *reader, const char *why)
+static void fail(struct message_reader *reader, const char *why)
 {
 	if (reader->why == NULL)
 		reader->why = why;
 	reader->at = reader->end;
 }
 
-static void fail_memory(struct reader *reader)
+static void fail_memory(struct message_reader *reader)
 {
 	reader->is_out_of_memory = true;
 	fail(reader, "memory is out");
 }
 
-static uint64_t get_number(struct reader *reader, uint64_t most, const char *what)
+static uint64_t get_number(struct message_reader *reader, uint64_t most, const char *what)
 {
 	uint64_t value = 0;
 
@@ -304,7 +305,7 @@ static uint64_t get_number(struct reader *reader, uint64_t most, const char *wha
 }
 
 /* An index of a table. */
-static uint32_t get_index(struct reader *reader, size_t count)
+static uint32_t get_index(struct message_reader *reader, size_t count)
 {
 	uint64_t index;
 
@@ -317,7 +318,7 @@ static uint32_t get_index(struct reader *reader, size_t count)
 }
 
 /* A count of items, each of which takes at least `least` bytes. */
-static size_t get_count(struct reader *reader, size_t most, size_t least)
+static size_t get_count(struct message_reader *reader, size_t most, size_t least)
 {
 	uint64_t count = get_number(reader, most, "a table beyond its limit");
 
@@ -328,7 +329,7 @@ static size_t get_count(struct reader *reader, size_t most, size_t least)
 	return (size_t)count;
 }
 
-static uint64_t get_difference(struct reader *reader, uint64_t before, size_t count)
+static uint64_t get_difference(struct message_reader *reader, uint64_t before, size_t count)
 {
 	uint64_t coded = get_number(reader, UINT64_MAX, "");
 	uint64_t value = before + (coded >> 1 ^ (0 - (coded & 1)));
@@ -339,7 +340,7 @@ static uint64_t get_difference(struct reader *reader, uint64_t before, size_t co
 	return 0;
 }
 
-static const void *get_bytes(struct reader *reader, size_t length)
+static const void *get_bytes(struct message_reader *reader, size_t length)
 {
 	const void *bytes = reader->at;
 
@@ -352,7 +353,7 @@ static const void *get_bytes(struct reader *reader, size_t length)
 }
 
 /* A number that is not negative and not infinite. */
-static double get_double(struct reader *reader)
+static double get_double(struct message_reader *reader)
 {
 	const void *bytes = get_bytes(reader, sizeof(double));
 	double value = 0;
@@ -367,7 +368,7 @@ static double get_double(struct reader *reader)
 	return value;
 }
 
-static const char *get_text(struct reader *reader)
+static const char *get_text(struct message_reader *reader)
 {
 	size_t length = (size_t)get_number(reader, GG_FLEET_TEXT_MAX, "a text is too long");
 	const void *bytes = get_bytes(reader, length);
@@ -385,7 +386,7 @@ static const char *get_text(struct reader *reader)
 	return text;
 }
 
-static void get_head(struct reader *reader, char kind)
+static void get_head(struct message_reader *reader, char kind)
 {
 	const char *bytes = get_bytes(reader, MAGIC_BYTES + 1);
 
@@ -397,9 +398,9 @@ static void get_head(struct reader *reader, char kind)
 		fail(reader, "its version is not known here");
 }
 
-static struct reader begin(const void *bytes, size_t length, char **ret_texts)
+static struct message_reader begin(const void *bytes, size_t length, char **ret_texts)
 {
-	struct reader reader = { .start = bytes, .at = bytes };
+	struct message_reader reader = { .start = bytes, .at = bytes };
 
 	reader.end = reader.at + length;
 	*ret_texts = reader.texts = malloc(length + 1);
@@ -411,7 +412,7 @@ static struct reader begin(const void *bytes, size_t length, char **ret_texts)
 }
 
 /* The labels of all series and the host are one table, whose size the first pass cannot know. */
-static size_t get_labels(struct reader *reader, struct gg_fleet_label *labels)
+static size_t get_labels(struct message_reader *reader, struct gg_fleet_label *labels)
 {
 	size_t count = get_count(reader, GG_FLEET_LABELS_MAX, 2);
 
@@ -422,7 +423,7 @@ static size_t get_labels(struct reader *reader, struct gg_fleet_label *labels)
 	return reader->why == NULL ? count : 0;
 }
 
-static void get_series(struct reader *reader, struct gg_fleet_slot *slot)
+static void get_series(struct message_reader *reader, struct gg_fleet_slot *slot)
 {
 	size_t count, used;
 
@@ -456,7 +457,7 @@ static void get_series(struct reader *reader, struct gg_fleet_slot *slot)
 	}
 }
 
-static void get_stacks(struct reader *reader, struct gg_fleet_slot *slot)
+static void get_stacks(struct message_reader *reader, struct gg_fleet_slot *slot)
 {
 	size_t bytes = sizeof(*slot->stacks.items);
 	size_t count = get_count(reader, GG_FLEET_ROWS_MAX, bytes);
@@ -470,7 +471,7 @@ static void get_stacks(struct reader *reader, struct gg_fleet_slot *slot)
 		memcpy(slot->stacks.items, ids, count * bytes);
 }
 
-static void get_processes(struct reader *reader, struct gg_fleet_slot *slot)
+static void get_processes(struct message_reader *reader, struct gg_fleet_slot *slot)
 {
 	size_t count = get_count(reader, GG_FLEET_SERIES_MAX, 31);
 
@@ -495,7 +496,7 @@ static void get_processes(struct reader *reader, struct gg_fleet_slot *slot)
 	}
 }
 
-static void get_rows(struct reader *reader, struct gg_fleet_slot *slot)
+static void get_rows(struct message_reader *reader, struct gg_fleet_slot *slot)
 {
 	size_t count = get_count(reader, GG_FLEET_ROWS_MAX, 8);
 	struct gg_fleet_row *rows;
@@ -531,7 +532,7 @@ static void get_rows(struct reader *reader, struct gg_fleet_slot *slot)
 			fail(reader, "its rows are not sorted, or two are the same");
 }
 
-static void get_folded(struct reader *reader, struct gg_fleet_slot *slot)
+static void get_folded(struct message_reader *reader, struct gg_fleet_slot *slot)
 {
 	size_t count = get_count(reader, GG_FLEET_ROWS_MAX, 9 + FOLDED_DOUBLES * sizeof(double));
 
@@ -558,7 +559,7 @@ static void get_folded(struct reader *reader, struct gg_fleet_slot *slot)
 	}
 }
 
-static int end(struct reader *reader, struct gg_error *error)
+static int end(struct message_reader *reader, struct gg_error *error)
 {
 	size_t offset = (size_t)(reader->at - reader->start);
 
@@ -576,7 +577,7 @@ int gg_fleet_slot_decode(struct gg_fleet_slot *ret_slot, const void *bytes, size
                          struct gg_error *error)
 {
 	struct gg_fleet_slot slot = { 0 };
-	struct reader reader = begin(bytes, length, &slot.texts);
+	struct message_reader reader = begin(bytes, length, &slot.texts);
 	const void *boot;
 	int status;
 
@@ -622,7 +623,7 @@ void gg_fleet_slot_done(struct gg_fleet_slot *slot)
 	slot->labels = NULL;
 }
 
-static void get_frame(struct reader *reader, struct gg_fleet_definitions *definitions,
+static void get_frame(struct message_reader *reader, struct gg_fleet_definitions *definitions,
                       struct gg_fleet_frame *frame)
 {
 	frame->build_id = get_text(reader);
@@ -643,7 +644,7 @@ static void get_frame(struct reader *reader, struct gg_fleet_definitions *defini
 	}
 }
 
-static void get_stack(struct reader *reader, struct gg_fleet_definitions *definitions,
+static void get_stack(struct message_reader *reader, struct gg_fleet_definitions *definitions,
                       struct gg_fleet_stack *stack)
 {
 	uint64_t before = 0;
@@ -665,7 +666,7 @@ int gg_fleet_definitions_decode(struct gg_fleet_definitions *ret_definitions, co
                                 size_t length, struct gg_error *error)
 {
 	struct gg_fleet_definitions definitions = { 0 };
-	struct reader reader = begin(bytes, length, &definitions.texts);
+	struct message_reader reader = begin(bytes, length, &definitions.texts);
 	size_t count;
 	int status;
 

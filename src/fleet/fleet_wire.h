@@ -7,8 +7,8 @@
  *   ... slot.rows, slot.series ...
  *   gg_fleet_slot_done(&slot);
  *
- * Slot         A span of time of a host, such as ten minutes.  A row is a stack, a series, a size and
- *              a sampling interval, with three whole numbers of samples: allocated and freed in
+ * Slot         A span of time of a host, such as ten minutes.  A row is a stack, a series, a size
+ *              and a sampling interval, with three whole numbers of samples: allocated and freed in
  *              the slot, and live at its end.  Samples that are not known one by one come as folded
  *              sums.  A process row has what is known without stacks.
  * Definitions  What stacks and frames are.  A sender sends them for the stacks that the receiver
@@ -36,6 +36,7 @@
 
 enum {
 	GG_FLEET_WIRE_VERSION = 1,
+	GG_FLEET_PPM = 1000000,         /* of shares */
 	GG_FLEET_MESSAGE_MAX = 8 << 20, /* bytes, unpacked */
 	GG_FLEET_BODY_MAX = 4 << 20,    /* bytes, as gzip */
 	GG_FLEET_TEXT_MAX = 4096,
@@ -101,7 +102,7 @@ struct gg_fleet_slot {
 	GG_ARRAY(struct gg_fleet_process_row) processes;
 	GG_ARRAY(struct gg_fleet_row) rows;
 	GG_ARRAY(struct gg_fleet_folded) folded;
-	/* Of the decoder. */
+	/* The decoder's. */
 	char *texts;
 	struct gg_fleet_label *labels;
 };
@@ -131,7 +132,7 @@ struct gg_fleet_definitions {
 	GG_ARRAY(struct gg_fleet_line) lines;
 	GG_ARRAY(struct gg_fleet_stack) stacks;
 	GG_ARRAY(uint32_t) stack_frames; /* frames of all stacks, the innermost first */
-	char *texts;                     /* of the decoder */
+	char *texts;                     /* the decoder's */
 };
 
 /* Append the message.  out->failed: memory is out. */

@@ -8,9 +8,8 @@
  *   gg_known_set_add(&set, hash);
  *   gg_known_set_done(&set);
  *
- * The set may forget: when it is full, it becomes empty.  A stack that it forgot is asked for once
- * more, and a message that it forgot is stored once more, which changes no row.  So the
- * receiver needs no state on the disk for either.
+ * The set may forget: when it is full, it becomes empty.  Then the receiver asks for a stack once
+ * more, or stores a message once more, and neither changes a row.  So the set needs no file.
  *
  * Memory   8 bytes a slot, at most 2 slots for each of the `most` hashes.
  * Threads  one owner at a time.

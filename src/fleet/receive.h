@@ -13,14 +13,16 @@
  * | GET /healthz            |                                    | 200, or 503 and why           |
  * | GET /metrics            |                                    | counters, as OpenMetrics      |
  *
- * Order     A message is checked, becomes a segment, and is sealed on the disk; then comes the answer.
- *           A thread inserts segments, notes each in the table `batch`, and removes the file.
+ * Order     A message is checked, becomes a segment, and is sealed on the disk; then comes the
+ *           answer.  A thread inserts segments, notes each in the table `batch`, and removes the
+ *           file.
  * Kill      at any step repeats work and changes no row: an insert that is repeated has the same
  *           rows with the same keys, and the tables replace rows by keys.  A segment that `batch`
  *           has is not inserted again.
- * Answers   200: it is on this disk.  400: it will never be taken.  401, 403: the token.  413: it is too
- *           large.  429: the segments of the disk are over their limit, or the tenant is over its
- *           rate.  503: the disk is full, or the memory.  The last two name a time by Retry-After.
+ * Answers   200: it is on this disk.  400: it will never be taken.  401, 403: the token.  413: it
+ *           is too large.  429: the segments of the disk are over their limit, or the tenant is
+ *           over its rate.  503: the disk is full, or the memory.  The last two name a time by
+ *           Retry-After.
  * Files     receive_http.c has the sockets, receive_accept.c what a request does, and
  *           receive_insert.c the thread.
  * Memory    some 60 MB: GROUP_BYTES for inserts, bodies of 16 MiB together, 24 MB for known stacks.

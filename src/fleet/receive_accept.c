@@ -20,11 +20,10 @@
 enum {
 	KNOWN_MOST = 2 << 20,
 	AHEAD_SECONDS = 600, /* that a host's clock may be ahead */
-	BUSY_SECONDS = 30,
+	QUEUE_SECONDS = 30,
 	DISK_SECONDS = 60,
 	ANSWER_BYTES_MAX = 7000, /* a sender keeps 8 kB of an answer */
 	RATE_BURST_SECONDS = 10,
-	PPM = 1000000,
 };
 static const char receiver_name[] = "receiver";
 
@@ -282,7 +281,8 @@ static void answer_shares(struct gg_receive *receive, const char *tenant,
 		share = hosts > 0 ? receive->options->hosts_per_service / hosts : 1;
 		if (share < 1 && out->length < ANSWER_BYTES_MAX)
 			gg_buf_printf(out, "selected %016" PRIx64 " %d\n", id,
-			              (int)(share * PPM) > 1 ? (int)(share * PPM) : 1);
+			              (int)(share * GG_FLEET_PPM) > 1 ? (int)(share * GG_FLEET_PPM)
+			                                              : 1);
 	}
 }
 
@@ -299,8 +299,8 @@ static uint64_t stack_key(const struct gg_fleet_stack_id *stack, uint64_t servic
 }
 
 /*
- * Of the whole message: one that comes again has the same bytes, and one that says something else,
- * such as another label, is another one.
+ * The key is of all bytes: a message that comes again has the same, and a message that says
+ * something else, such as another label, is another one.
  */
 static uint64_t message_key(const struct gg_receive *receive, const char *tenant,
                             const uint8_t *bytes, size_t length)
@@ -551,7 +551,7 @@ bool gg_receive_refuse_early(struct gg_receive *receive, const struct gg_receive
 	if (!has_queue(receive)) {
 		note(receive, &receive->counts.refused_busy);
 		answer_with(answer, 429, "the store is behind: segments wait");
-		answer->retry_after_s = BUSY_SECONDS;
+		answer->retry_after_s = QUEUE_SECONDS;
 		return true;
 	}
 	return false;

@@ -10,7 +10,7 @@
 
 #include "base/buf.h"
 
-enum { FILE_BYTES_MAX = 4 << 20, CREDENTIALS_MAX = 600 };
+enum { TOKENS_BYTES_MAX = 4 << 20, CREDENTIALS_MAX = 600 };
 static const char blanks[] = " \t\r";
 static const char default_tenant[] = "default";
 
@@ -90,7 +90,7 @@ int gg_receive_access_read(struct gg_receive_access *ret_access, const char *pat
 		return gg_error_set(error, -EPERM, path, "chmod 600 protects it.",
 		                    "everybody on this machine can read the tokens");
 	}
-	while (count > 0 && text.length < FILE_BYTES_MAX) {
+	while (count > 0 && text.length < TOKENS_BYTES_MAX) {
 		char bytes[4096];
 
 		count = read(fd, bytes, sizeof(bytes));
@@ -111,7 +111,7 @@ void gg_receive_access_done(struct gg_receive_access *access)
 	gg_array_done(&access->tokens);
 }
 
-/* Decodes base64; false: it is none, or too long. */
+/* Decodes base64.  Returns false if the text is not base64, or too long. */
 static bool decode_base64(const char *text, char *out, size_t out_size)
 {
 	static const char digits[] =

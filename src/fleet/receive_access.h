@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * receive_access - which tenant a request belongs to: tokens, and who may name tenants.
+ * receive_access - finds the tenant of a request by its token.
  *
  *   status = gg_receive_access_read(&access, "/etc/geiger/tokens", error);
  *   status = gg_receive_access_tenant(&access, authorization, wanted, tenant);    200, 401 or 403
  *   gg_receive_access_done(&access);
  *
- * File      a line for each token: "TOKEN TENANT", or "TOKEN *" for a proxy that names the tenant of
- *           each request by X-Scope-OrgID.  "#" begins a comment.  A token has 16 to 200 printable
+ * File      a line for each token: "TOKEN TENANT", or "TOKEN *" for a proxy that names the tenant
+ *           of each request by X-Scope-OrgID.  "#" begins a comment.  A token has 16 to 200
  *           characters.  The file must not be readable by everybody.
  * Requests  "Authorization: Bearer TOKEN", or Basic with the token as password.  The user name of
  *           Basic is the tenant for a token that may name tenants, and otherwise must be the
  *           token's own tenant or empty.
  * Tenants   A tenant is a database of the store: letters, digits and "_", at most 63 of them.
- * No file   All requests belong to the tenant "default"; the receiver then listens on loopback alone.
+ * No file   All requests belong to the tenant "default"; the receiver then listens on loopback
+ *           alone.
  * Time      of a comparison does not depend on the given token.
  * Threads   any, once it is read.
  */

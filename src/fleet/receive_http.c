@@ -18,11 +18,11 @@
 
 enum {
 	CONNECTIONS_MOST = 512,
-	IDLE_SECONDS = 30,
-	HEAD_BYTES = 16384,
+	SILENCE_SECONDS = 30,
+	REQUEST_HEAD_BYTES = 16384,
 	BODIES_BYTES = 16 << 20,
-	WAIT_MS = 500,
-	BUSY_SECONDS = 5,
+	LOOP_MS = 500,
+	CROWD_SECONDS = 5,
 };
 
 static volatile sig_atomic_t is_stopped;
@@ -33,14 +33,14 @@ static void stop(int number)
 	is_stopped = 1;
 }
 
-struct server {
+struct receiver_server {
 	struct gg_receive receive;
 	size_t body_bytes; /* of all requests that are on their way */
 };
 
 /* A request whose body arrives. */
 struct arrival {
-	struct server *server;
+	struct receiver_server *server;
 	struct gg_buf body;
 	bool is_too_large, is_too_much;
 };
@@ -95,7 +95,7 @@ static enum MHD_Result respond(struct MHD_Connection *connection, struct gg_rece
 }
 
 /* The first call for a request: its head is there, and nothing of its body was read. */
-static enum MHD_Result begin(struct server *server, struct MHD_Connection *connection,
+static enum MHD_Result begin(struct receiver_server *server, struct MHD_Connection *connection,
                              const struct gg_receive_request *request, void **state)
 {
 	const char *length = header(connection, "Content-Length");
@@ -115,7 +115,7 @@ static enum MHD_Result begin(struct server *server, struct MHD_Connection *conne
 
 static void take(struct arrival *arrival, const char *bytes, size_t length)
 {
-	struct server *server = arrival->server;
+	struct receiver_server *server = arrival->server;
 
 	if (arrival->is_too_large || arrival->is_too_much)
 		return;
@@ -138,7 +138,7 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *connection, 
                               const char *method, const char *version, const char *upload,
                               size_t *upload_bytes, void **state)
 {
-	struct server *server = context;
+	struct receiver_server *server = context;
 	struct arrival *arrival = *state;
 	struct gg_receive_request request = {
 		.method = method,
@@ -161,7 +161,7 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *connection, 
 		answer.status = 413;
 	} else if (arrival->is_too_much) {
 		answer.status = 503;
-		answer.retry_after_s = BUSY_SECONDS;
+		answer.retry_after_s = CROWD_SECONDS;
 	} else {
 		request.body = arrival->body.data;
 		request.length = arrival->body.length;
@@ -170,7 +170,7 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *connection, 
 	return respond(connection, &answer);
 }
 
-static int serve_on(int fd, struct server *server, const struct gg_listen *listening,
+static int serve_on(int fd, struct receiver_server *server, const struct gg_listen *listening,
                     struct gg_error *error)
 {
 	const struct gg_receive_options *options = server->receive.options;
@@ -180,8 +180,8 @@ static int serve_on(int fd, struct server *server, const struct gg_listen *liste
 		MHD_USE_AUTO, 0, NULL, NULL, handle, server, MHD_OPTION_LISTEN_SOCKET, fd,
 		MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS_MOST,
 		MHD_OPTION_NOTIFY_COMPLETED, end_request, server, MHD_OPTION_CONNECTION_TIMEOUT,
-		(unsigned)IDLE_SECONDS, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEAD_BYTES,
-		MHD_OPTION_END);
+		(unsigned)SILENCE_SECONDS, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+		(size_t)REQUEST_HEAD_BYTES, MHD_OPTION_END);
 	pthread_t thread;
 	char url[128];
 
@@ -202,7 +202,7 @@ static int serve_on(int fd, struct server *server, const struct gg_listen *liste
 	if (options->announce != NULL)
 		options->announce(url, options->context);
 	while (!is_stopped)
-		MHD_run_wait(daemon, WAIT_MS);
+		MHD_run_wait(daemon, LOOP_MS);
 	MHD_stop_daemon(daemon);
 	pthread_mutex_lock(&server->receive.mutex);
 	server->receive.is_stopped = true;
@@ -221,7 +221,7 @@ const char *gg_receive_lacks(void)
 
 int gg_receive_run(const struct gg_receive_options *options, struct gg_error *error)
 {
-	struct server server = { 0 };
+	struct receiver_server server = { 0 };
 	struct gg_listen listening;
 	int status = gg_receive_open(&server.receive, options, error), fd = -1;
 

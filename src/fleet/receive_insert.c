@@ -2,11 +2,11 @@
 /*
  * receive_insert - the thread that inserts sealed segments into the store, some at a time.
  *
- * A round takes the oldest segments of one tenant, up to GROUP_BYTES, and inserts for each table the
- * blocks of all of them at once: the store makes a part of each insert, so few and large inserts are
- * cheap.  Then it inserts the round's rows of `batch`, and removes the files.  If the store refuses a
- * round, the next rounds take one segment each, so that one that the store cannot read does not
- * hold up the others.
+ * A round takes the oldest segments of one tenant, up to GROUP_BYTES, and inserts for each table
+ * the blocks of all of them at once: the store makes a part of each insert, so few and large
+ * inserts are cheap.  Then it inserts the round's rows of `batch`, and removes the files.  If the
+ * store refuses a round, the next rounds take one segment each, so that a segment which the store
+ * cannot read does not hold up the others.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -22,8 +22,8 @@ enum {
 	GROUP_BYTES = 12 << 20,
 	GROUP_COUNT = 256,
 	LINGER_MS = 300, /* so that a round has more than the first segment */
-	BACKOFF_LEAST_MS = 500,
-	BACKOFF_MOST_MS = 30000,
+	RETRY_LEAST_MS = 500,
+	RETRY_MOST_MS = 30000,
 	REFUSALS_MAX = 8, /* of one segment alone, before it is set aside */
 };
 
@@ -37,13 +37,13 @@ struct group_member {
 	struct gg_segment segment;
 };
 
-struct group {
+struct insert_group {
 	struct group_member members[GROUP_COUNT];
 	size_t count;
 	char tenant[GG_SEGMENT_TENANT_MAX];
 };
 
-static void empty(struct group *group)
+static void empty(struct insert_group *group)
 {
 	for (size_t i = 0; i < group->count; i++)
 		gg_segment_done(&group->members[i].segment);
@@ -67,7 +67,7 @@ static void forget(struct gg_receive *receive, uint64_t number)
 	pthread_mutex_unlock(&receive->mutex);
 }
 
-/* Copies the pending segment after a number; false: there is none. */
+/* Copies the pending segment after a number.  Returns false if there is no such segment. */
 static bool next_pending(struct gg_receive *receive, uint64_t after, struct gg_receive_pending *ret)
 {
 	bool has_one = false;
@@ -103,7 +103,8 @@ static void set_aside(struct gg_receive *receive, uint64_t number, const char *w
 }
 
 /* Loads the next segments of one tenant after a number; `most` of them. */
-static void load(struct gg_receive *receive, struct group *group, size_t most, uint64_t after)
+static void load(struct gg_receive *receive, struct insert_group *group, size_t most,
+                 uint64_t after)
 {
 	struct gg_receive_pending pending;
 	uint64_t bytes = 0;
@@ -160,7 +161,8 @@ static int insert_bytes(struct gg_receive *receive, const char *tenant, const ch
 }
 
 /* Drops the members that `batch` has: they were inserted, and the receiver was killed then. */
-static int skip_inserted(struct gg_receive *receive, struct group *group, struct gg_error *error)
+static int skip_inserted(struct gg_receive *receive, struct insert_group *group,
+                         struct gg_error *error)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf query = { 0 }, reply = { 0 };
 	uint64_t numbers[GROUP_COUNT];
@@ -205,8 +207,8 @@ static int skip_inserted(struct gg_receive *receive, struct group *group, struct
 	return 0;
 }
 
-static int insert_table(struct gg_receive *receive, const struct group *group, const char *table,
-                        struct gg_error *error)
+static int insert_table(struct gg_receive *receive, const struct insert_group *group,
+                        const char *table, struct gg_error *error)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf rows = { 0 };
 
@@ -221,7 +223,7 @@ static int insert_table(struct gg_receive *receive, const struct group *group, c
 	return insert_bytes(receive, group->tenant, table, &rows, error);
 }
 
-static int insert_batch(struct gg_receive *receive, const struct group *group,
+static int insert_batch(struct gg_receive *receive, const struct insert_group *group,
                         struct gg_error *error)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf rows = { 0 };
@@ -235,7 +237,8 @@ static int insert_batch(struct gg_receive *receive, const struct group *group,
 	return insert_bytes(receive, group->tenant, "batch", &rows, error);
 }
 
-static int insert_group(struct gg_receive *receive, struct group *group, struct gg_error *error)
+static int insert_group(struct gg_receive *receive, struct insert_group *group,
+                        struct gg_error *error)
 {
 	int status = skip_inserted(receive, group, error);
 
@@ -335,7 +338,7 @@ static bool wait_for(struct gg_receive *receive, uint64_t wait_ms, bool until_wo
 void *gg_receive_insert(void *context)
 {
 	struct gg_receive *receive = context;
-	static struct group group; /* one thread a process has it */
+	static struct insert_group group; /* one thread a process has it */
 	uint64_t backoff_ms = 0, after = 0;
 	size_t most = GROUP_COUNT;
 
@@ -375,9 +378,9 @@ void *gg_receive_insert(void *context)
 				after = most == 1 ? first : 0;
 				most = 1;
 			}
-			backoff_ms = backoff_ms == 0                    ? BACKOFF_LEAST_MS
-			             : backoff_ms * 2 < BACKOFF_MOST_MS ? backoff_ms * 2
-			                                                : BACKOFF_MOST_MS;
+			backoff_ms = backoff_ms == 0                  ? RETRY_LEAST_MS
+			             : backoff_ms * 2 < RETRY_MOST_MS ? backoff_ms * 2
+			                                              : RETRY_MOST_MS;
 		}
 		empty(&group);
 		if (!goes_on)

@@ -16,7 +16,7 @@
 
 #include "base/varint.h"
 
-enum { NUMBER_DIGITS = 16, SECONDS_PER_DAY = 86400 };
+enum { SEGMENT_DIGITS = 16, SECONDS_PER_DAY = 86400 };
 static const char file_magic[] = "GGSEGM1\n";
 enum { FILE_MAGIC_BYTES = sizeof(file_magic) - 1, FILE_HEAD_BYTES = FILE_MAGIC_BYTES + 4 };
 
@@ -36,17 +36,17 @@ uint32_t gg_segment_month(uint64_t time_s)
 /* --- blocks --------------------------------------------------------------------------------- */
 
 /* A block that is being written: columns follow each other, each with all rows. */
-struct writer {
+struct block_writer {
 	struct gg_buf *out;
 	size_t row_count;
 };
 
-static void put(struct writer *writer, const void *bytes, size_t length)
+static void put(struct block_writer *writer, const void *bytes, size_t length)
 {
 	gg_buf_append(writer->out, bytes, length);
 }
 
-static void put_text(struct writer *writer, const char *text)
+static void put_text(struct block_writer *writer, const char *text)
 {
 	size_t length = strlen(text);
 
@@ -54,45 +54,45 @@ static void put_text(struct writer *writer, const char *text)
 	gg_buf_append(writer->out, text, length);
 }
 
-static void put_u8(struct writer *writer, uint8_t value)
+static void put_u8(struct block_writer *writer, uint8_t value)
 {
 	put(writer, &value, sizeof(value));
 }
 
-static void put_u16(struct writer *writer, uint16_t value)
+static void put_u16(struct block_writer *writer, uint16_t value)
 {
 	put(writer, &value, sizeof(value));
 }
 
-static void put_u32(struct writer *writer, uint32_t value)
+static void put_u32(struct block_writer *writer, uint32_t value)
 {
 	put(writer, &value, sizeof(value));
 }
 
-static void put_u64(struct writer *writer, uint64_t value)
+static void put_u64(struct block_writer *writer, uint64_t value)
 {
 	put(writer, &value, sizeof(value));
 }
 
-static void put_f64(struct writer *writer, double value)
+static void put_f64(struct block_writer *writer, double value)
 {
 	put(writer, &value, sizeof(value));
 }
 
-static void put_f32(struct writer *writer, double value)
+static void put_f32(struct block_writer *writer, double value)
 {
 	float narrow = (float)value;
 
 	put(writer, &narrow, sizeof(narrow));
 }
 
-static void put_column(struct writer *writer, const char *name, const char *type)
+static void put_column(struct block_writer *writer, const char *name, const char *type)
 {
 	put_text(writer, name);
 	put_text(writer, type);
 }
 
-static void begin_block(struct writer *writer, size_t columns, size_t rows)
+static void begin_block(struct block_writer *writer, size_t columns, size_t rows)
 {
 	writer->row_count = rows;
 	gg_varint_append(writer->out, columns);
@@ -101,7 +101,7 @@ static void begin_block(struct writer *writer, size_t columns, size_t rows)
 
 /* Returns the block of a table, which is empty; NULL: memory is out. */
 static struct gg_segment_block *add_block(struct gg_segment *segment, const char *table,
-                                          size_t columns, size_t rows, struct writer *writer)
+                                          size_t columns, size_t rows, struct block_writer *writer)
 {
 	struct gg_segment_block *block = gg_array_add(&segment->blocks);
 
@@ -123,7 +123,7 @@ static struct gg_segment_block *add_block(struct gg_segment *segment, const char
 			put_value((writer), (value));            \
 	} while (false)
 
-static void put_label_column(struct writer *writer, const char *name,
+static void put_label_column(struct block_writer *writer, const char *name,
                              const struct gg_fleet_slot *slot, bool is_value)
 {
 	uint64_t offset = 0;
@@ -152,7 +152,7 @@ static int add_series(struct gg_segment *segment, const struct gg_fleet_slot *sl
 {
 	const struct gg_fleet_series *series = slot->series.items;
 	uint32_t month = gg_segment_month(slot->start_s);
-	struct writer writer;
+	struct block_writer writer;
 
 	if (slot->series.count == 0)
 		return 0;
@@ -176,7 +176,7 @@ static int add_host(struct gg_segment *segment, const struct gg_fleet_slot *slot
 {
 	bool has_instance = slot->instance != NULL && slot->instance[0] != '\0';
 	uint64_t label_count = slot->host_label_count + has_instance;
-	struct writer writer;
+	struct block_writer writer;
 
 	if (add_block(segment, "host", 5, 1, &writer) == NULL)
 		return -ENOMEM;
@@ -203,7 +203,7 @@ static int add_processes(struct gg_segment *segment, const struct gg_fleet_slot 
 {
 	const struct gg_fleet_process_row *rows = slot->processes.items;
 	uint32_t start_s = (uint32_t)slot->start_s;
-	struct writer writer;
+	struct block_writer writer;
 
 	if (slot->processes.count == 0)
 		return 0;
@@ -232,7 +232,7 @@ static int add_rows(struct gg_segment *segment, const struct gg_fleet_slot *slot
 	uint32_t start_s = (uint32_t)slot->start_s;
 	const struct gg_fleet_row **rows = NULL;
 	size_t count = 0;
-	struct writer writer;
+	struct block_writer writer;
 	int status = 0;
 
 	if (slot->rows.count == 0)
@@ -280,7 +280,7 @@ static int add_folded(struct gg_segment *segment, const struct gg_fleet_slot *sl
 {
 	const struct gg_fleet_folded *rows = slot->folded.items;
 	uint32_t start_s = (uint32_t)slot->start_s;
-	struct writer writer;
+	struct block_writer writer;
 
 	if (slot->folded.count == 0)
 		return 0;
@@ -356,7 +356,7 @@ static int add_stacks(struct gg_segment *segment, const struct gg_fleet_definiti
 	const uint32_t *frames = definitions->stack_frames.items;
 	uint32_t month = gg_segment_month(definitions->at_s);
 	uint64_t path[GG_FLEET_DEPTH_MAX], offset = 0;
-	struct writer writer;
+	struct block_writer writer;
 
 	if (definitions->stacks.count == 0)
 		return 0;
@@ -404,7 +404,7 @@ static int add_frames(struct gg_segment *segment, const struct gg_fleet_definiti
 	const struct gg_fleet_frame *frames = definitions->frames.items;
 	size_t count = list_frames(definitions, false, numbers);
 	uint32_t month = gg_segment_month(definitions->at_s);
-	struct writer writer;
+	struct block_writer writer;
 
 	if (count == 0)
 		return 0;
@@ -418,7 +418,7 @@ static int add_frames(struct gg_segment *segment, const struct gg_fleet_definiti
 	return writer.out->failed ? -ENOMEM : 0;
 }
 
-static void put_offsets(struct writer *writer, const struct gg_fleet_frame *frames,
+static void put_offsets(struct block_writer *writer, const struct gg_fleet_frame *frames,
                         const uint32_t *numbers)
 {
 	uint64_t offset = 0;
@@ -446,7 +446,7 @@ static int add_symbols(struct gg_segment *segment, const struct gg_fleet_definit
 {
 	const struct gg_fleet_frame *frames = definitions->frames.items;
 	size_t count = list_frames(definitions, true, numbers);
-	struct writer writer;
+	struct block_writer writer;
 
 	if (count == 0)
 		return 0;
@@ -490,7 +490,7 @@ int gg_segment_of_definitions(struct gg_segment *segment,
 int gg_segment_batch_row(struct gg_buf *out, uint32_t receiver, uint64_t number, uint64_t row_count,
                          uint64_t bytes, uint64_t now_s)
 {
-	struct writer writer = { .out = out };
+	struct block_writer writer = { .out = out };
 
 	begin_block(&writer, 6, 1);
 	COLUMN(&writer, "day", "Date", put_u16, (uint16_t)(now_s / SECONDS_PER_DAY));
@@ -512,13 +512,13 @@ void gg_segment_done(struct gg_segment *segment)
 
 /* --- files ---------------------------------------------------------------------------------- */
 
-struct file_name {
-	char text[NUMBER_DIGITS + 16];
+struct segment_name {
+	char text[SEGMENT_DIGITS + 16];
 };
 
-static struct file_name name_of(uint64_t number, const char *suffix)
+static struct segment_name name_of(uint64_t number, const char *suffix)
 {
-	struct file_name name;
+	struct segment_name name;
 
 	snprintf(name.text, sizeof(name.text), "%016" PRIx64 "%s", number, suffix);
 	return name;
@@ -526,7 +526,7 @@ static struct file_name name_of(uint64_t number, const char *suffix)
 
 static void pack(const struct gg_segment *segment, const char *tenant, struct gg_buf *out)
 {
-	struct writer writer = { .out = out };
+	struct block_writer writer = { .out = out };
 	uint32_t sum;
 
 	gg_buf_append(out, file_magic, FILE_MAGIC_BYTES);
@@ -548,17 +548,16 @@ static void pack(const struct gg_segment *segment, const char *tenant, struct gg
 	memcpy(out->data + FILE_MAGIC_BYTES, &sum, sizeof(sum));
 }
 
-static int write_all(int fd, const char *bytes, size_t length)
+static int write_whole(int fd, const struct gg_buf *content)
 {
-	while (length > 0) {
-		ssize_t count = write(fd, bytes, length);
+	size_t done = 0;
 
-		if (count < 0 && errno == EINTR)
-			continue;
-		if (count <= 0)
+	while (done < content->length) {
+		ssize_t count = write(fd, content->data + done, content->length - done);
+
+		if (count <= 0 && errno != EINTR)
 			return count < 0 ? -errno : -EIO;
-		bytes += count;
-		length -= (size_t)count;
+		done += count > 0 ? (size_t)count : 0;
 	}
 	return 0;
 }
@@ -567,7 +566,7 @@ int gg_segment_seal(int directory_fd, uint64_t number, const char *tenant,
                     const struct gg_segment *segment, uint64_t *ret_bytes, struct gg_error *error)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf content = { 0 };
-	struct file_name part = name_of(number, ".part"), name = name_of(number, ".segment");
+	struct segment_name part = name_of(number, ".part"), name = name_of(number, ".segment");
 	int fd, status;
 
 	pack(segment, tenant, &content);
@@ -576,7 +575,7 @@ int gg_segment_seal(int directory_fd, uint64_t number, const char *tenant,
 	fd = openat(directory_fd, part.text, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return gg_error_set_errno(error, errno, part.text, NULL);
-	status = write_all(fd, content.data, content.length);
+	status = write_whole(fd, &content);
 	/* An answer promises that the rows survive a power cut. */
 	if (status == 0 && fsync(fd) < 0)
 		status = -errno;
@@ -596,12 +595,12 @@ int gg_segment_seal(int directory_fd, uint64_t number, const char *tenant,
 	return 0;
 }
 
-struct cursor {
+struct segment_cursor {
 	const uint8_t *at, *end;
 	bool is_cut;
 };
 
-static uint64_t get_number(struct cursor *cursor)
+static uint64_t get_number(struct segment_cursor *cursor)
 {
 	uint64_t value = 0;
 
@@ -616,7 +615,7 @@ static uint64_t get_number(struct cursor *cursor)
 	return 0;
 }
 
-static const char *get_bytes(struct cursor *cursor, uint64_t length)
+static const char *get_bytes(struct segment_cursor *cursor, uint64_t length)
 {
 	const char *bytes = (const char *)cursor->at;
 
@@ -629,7 +628,7 @@ static const char *get_bytes(struct cursor *cursor, uint64_t length)
 	return bytes;
 }
 
-static const char *get_table(struct cursor *cursor)
+static const char *get_table(struct segment_cursor *cursor)
 {
 	uint64_t length = get_number(cursor);
 	const char *bytes = get_bytes(cursor, length);
@@ -643,7 +642,7 @@ static const char *get_table(struct cursor *cursor)
 
 static int unpack(struct gg_segment *segment, const struct gg_buf *content)
 {
-	struct cursor cursor = { 0 };
+	struct segment_cursor cursor = { 0 };
 	const char *bytes;
 	uint64_t length;
 	uint32_t sum;
@@ -685,7 +684,7 @@ int gg_segment_read(struct gg_segment *ret_segment, int directory_fd, uint64_t n
                     struct gg_error *error)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf content = { 0 };
-	struct file_name name = name_of(number, ".segment");
+	struct segment_name name = name_of(number, ".segment");
 	struct gg_segment segment = { 0 };
 	int fd = openat(directory_fd, name.text, O_RDONLY | O_CLOEXEC | O_NOFOLLOW), status = 0;
 	struct stat file;
@@ -729,7 +728,7 @@ void gg_segment_remove(int directory_fd, uint64_t number)
 
 void gg_segment_set_aside(int directory_fd, uint64_t number)
 {
-	struct file_name from = name_of(number, ".segment"), to = name_of(number, ".damaged");
+	struct segment_name from = name_of(number, ".segment"), to = name_of(number, ".damaged");
 
 	renameat(directory_fd, from.text, directory_fd, to.text);
 }
@@ -759,11 +758,11 @@ int gg_segment_list(struct gg_segment_list *ret_list, int directory_fd, struct g
 		struct gg_segment_listed file;
 		struct stat status;
 
-		if (strspn(name, "0123456789abcdef") != NUMBER_DIGITS)
+		if (strspn(name, "0123456789abcdef") != SEGMENT_DIGITS)
 			continue;
-		if (strcmp(name + NUMBER_DIGITS, ".part") == 0)
+		if (strcmp(name + SEGMENT_DIGITS, ".part") == 0)
 			unlinkat(directory_fd, name, 0);
-		if (strcmp(name + NUMBER_DIGITS, ".segment") != 0 ||
+		if (strcmp(name + SEGMENT_DIGITS, ".segment") != 0 ||
 		    fstatat(directory_fd, name, &status, AT_SYMLINK_NOFOLLOW) < 0)
 			continue;
 		file.number = strtoull(name, NULL, 16);

@@ -3,16 +3,16 @@
  * segment - what a receiver of a fleet has accepted, as a file until the store has it.
  *
  *   gg_segment_of_slot(&segment, &slot);                  or gg_segment_of_definitions()
- *   status = gg_segment_seal(directory_fd, number, "default", &segment, error);
+ *   status = gg_segment_seal(fd, number, "default", &segment, &bytes, error);
  *   ... the file is on the disk now, so the receiver answers ...
- *   status = gg_segment_read(&segment, directory_fd, number, error);
+ *   status = gg_segment_read(&segment, fd, number, error);
  *   for (size_t i = 0; i < segment.blocks.count; i++)
  *           ... POST segment.blocks.items[i] to its table ...
  *   gg_segment_done(&segment);
  *
  * Blocks    A segment has one block for each table of the store, in ClickHouse's format Native:
- *           columns with their names and types.  The block never changes, so that an insert which is
- *           repeated inserts the same rows.  The tables' keys are whole identities of rows.
+ *           columns with their names and types.  The block never changes, so that an insert which
+ *           is repeated inserts the same rows.  The tables' keys are whole identities of rows.
  * File      NUMBER.segment, sealed by fsync() of the file and of its directory.  A file that is
  *           not whole keeps the suffix .part, and goes at the next start.
  * Hostile   A file is checked by its length and CRC-32; a damaged one is -EBADMSG.

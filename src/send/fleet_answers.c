@@ -8,8 +8,6 @@
 #include "format/import/input.h"
 #include "send/fleet_slots.h"
 
-enum { GZIP_LEVEL = 6, PPM = 1000000 };
-
 /* Takes bytes with their length in front off the rest. */
 static bool take(const char **at, size_t *length, const void **ret_bytes, size_t *ret_length)
 {
@@ -27,7 +25,7 @@ static bool take(const char **at, size_t *length, const void **ret_bytes, size_t
 	return true;
 }
 
-int gg_fleet_body_next(struct gg_fleet_body *ret_body, const char **at, size_t *length)
+int gg_slot_body_next(struct gg_slot_body *ret_body, const char **at, size_t *length)
 {
 	if (*length == 0)
 		return 0;
@@ -55,7 +53,7 @@ static bool read_number(const char **at, unsigned long long most, unsigned long 
 }
 
 /* "0-5,9" */
-static int read_ranges(struct gg_fleet_answer *answer, const char *at)
+static int read_ranges(struct gg_slot_answer *answer, const char *at)
 {
 	for (;;) {
 		unsigned long long first, last;
@@ -68,8 +66,8 @@ static int read_ranges(struct gg_fleet_answer *answer, const char *at)
 			if (!read_number(&at, GG_FLEET_ROWS_MAX, &last) || last < first)
 				return -EBADMSG;
 		}
-		if (!gg_array_push(&answer->unknown, (struct gg_fleet_index_range){
-							     (uint32_t)first, (uint32_t)last }))
+		if (!gg_array_push(&answer->unknown,
+		                   (struct gg_slot_index_range){ (uint32_t)first, (uint32_t)last }))
 			return -ENOMEM;
 		if (*at == '\n' || *at == '\0')
 			return 0;
@@ -79,9 +77,9 @@ static int read_ranges(struct gg_fleet_answer *answer, const char *at)
 }
 
 /* "0123456789abcdef 31250" */
-static int read_share(struct gg_fleet_answer *answer, const char *at)
+static int read_share(struct gg_slot_answer *answer, const char *at)
 {
-	struct gg_fleet_share share = { 0 };
+	struct gg_slot_share share = { 0 };
 	unsigned long long ppm;
 	char *end;
 
@@ -89,15 +87,15 @@ static int read_share(struct gg_fleet_answer *answer, const char *at)
 	if (end - at != 16 || *end != ' ')
 		return -EBADMSG;
 	at = end + 1;
-	if (!read_number(&at, PPM, &ppm) || ppm == 0)
+	if (!read_number(&at, GG_FLEET_PPM, &ppm) || ppm == 0)
 		return -EBADMSG;
 	share.ppm = (uint32_t)ppm;
 	return gg_array_push(&answer->shares, share) ? 0 : -ENOMEM;
 }
 
-int gg_fleet_answer_read(struct gg_fleet_answer *ret_answer, const char *text)
+int gg_slot_answer_read(struct gg_slot_answer *ret_answer, const char *text)
 {
-	struct gg_fleet_answer answer = { 0 };
+	struct gg_slot_answer answer = { 0 };
 	int status = strncmp(text, "geiger-fleet 1\n", 15) == 0 ? 0 : -EBADMSG;
 
 	/* Lines that this sender does not know are those of a newer receiver. */
@@ -111,21 +109,21 @@ int gg_fleet_answer_read(struct gg_fleet_answer *ret_answer, const char *text)
 			answer.has_more = true;
 	}
 	if (status < 0)
-		gg_fleet_answer_done(&answer);
+		gg_slot_answer_done(&answer);
 	else
 		*ret_answer = answer;
 	return status;
 }
 
-void gg_fleet_answer_done(struct gg_fleet_answer *answer)
+void gg_slot_answer_done(struct gg_slot_answer *answer)
 {
 	gg_array_done(&answer->unknown);
 	gg_array_done(&answer->shares);
 }
 
-/* Leaves the stacks that were asked for, and the frames of these. */
+/* Copies the stacks that the receiver asks for, and their frames. */
 static int select_stacks(struct gg_fleet_definitions *to, const struct gg_fleet_definitions *from,
-                         const struct gg_fleet_answer *answer)
+                         const struct gg_slot_answer *answer)
 {
 	uint32_t *numbers = calloc(from->frames.count + 1, sizeof(*numbers));
 	int status = numbers == NULL ? -ENOMEM : 0;
@@ -134,7 +132,7 @@ static int select_stacks(struct gg_fleet_definitions *to, const struct gg_fleet_
 		if (!gg_array_push(&to->services, from->services.items[i]))
 			status = -ENOMEM;
 	for (size_t i = 0; status == 0 && i < answer->unknown.count; i++) {
-		const struct gg_fleet_index_range *range = &answer->unknown.items[i];
+		const struct gg_slot_index_range *range = &answer->unknown.items[i];
 
 		for (size_t k = range->first; k <= range->last && k < from->stacks.count; k++) {
 			struct gg_fleet_stack stack = from->stacks.items[k];
@@ -164,8 +162,8 @@ static int select_stacks(struct gg_fleet_definitions *to, const struct gg_fleet_
 	return status;
 }
 
-int gg_fleet_definitions_of(struct gg_buf *out, const struct gg_fleet_body *body,
-                            const struct gg_fleet_answer *answer)
+int gg_slot_definitions(struct gg_buf *out, const struct gg_slot_body *body,
+                        const struct gg_slot_answer *answer)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf message = { 0 };
 	struct gg_fleet_definitions all, some = { 0 };
@@ -191,9 +189,9 @@ int gg_fleet_definitions_of(struct gg_buf *out, const struct gg_fleet_body *body
 	status = select_stacks(&some, &all, answer);
 	if (status == 0) {
 		gg_fleet_definitions_encode(&some, &message);
-		status = message.failed
-		                 ? -ENOMEM
-		                 : gg_gzip_pack(&packed, message.data, message.length, GZIP_LEVEL);
+		status = message.failed ? -ENOMEM
+		                        : gg_gzip_pack(&packed, message.data, message.length,
+		                                       GG_SLOT_GZIP_LEVEL);
 	}
 	if (status == 0)
 		status = gg_gzip_join(out, (const struct gg_gzip_part *[]){ &packed }, 1);

@@ -22,7 +22,6 @@
 #include "base/hash.h"
 #include "base/time_units.h"
 #include "format/codec/stable_hash.h"
-#include "record/regions/region_profile.h"
 #include "send/fleet_looks.h"
 #include "send/http_post.h"
 #include "send/send_reply.h"
@@ -34,13 +33,12 @@ enum {
 	SPREAD = 10,      /* hosts send within a tenth of a slot */
 	DEFINITION_ROUNDS_MAX = 64,
 	SHARES_MAX = 1000,
-	PPM = 1000000,
 };
 static const char slot_end[] = "/slot", stacks_end[] = "/stacks";
 
 /* --- delivery ------------------------------------------------------------------------------- */
 
-uint32_t gg_fleet_look_share(const char *service, void *context)
+uint32_t gg_sender_fleet_share(const char *service, void *context)
 {
 	const struct sender *sender = context;
 	uint64_t id = gg_fleet_service_id(service);
@@ -48,11 +46,11 @@ uint32_t gg_fleet_look_share(const char *service, void *context)
 	for (size_t i = 0; i < sender->shares.count; i++)
 		if (sender->shares.items[i].service == id)
 			return sender->shares.items[i].ppm;
-	return PPM;
+	return GG_FLEET_PPM;
 }
 
 /* The answer replaces what earlier ones said of the same services. */
-static void take_shares(struct sender *sender, const struct gg_fleet_answer *answer)
+static void take_shares(struct sender *sender, const struct gg_slot_answer *answer)
 {
 	for (size_t i = 0; i < answer->shares.count; i++) {
 		size_t at = 0;
@@ -92,15 +90,15 @@ static void fail(struct gg_send_answer *answer, enum gg_send_verdict verdict, co
 }
 
 /* Sends definitions of the stacks that the answer names.  False: the attempt has failed. */
-static bool send_definitions(const struct gg_http_post *post, const struct gg_fleet_body *body,
-                             const struct gg_fleet_answer *unknown, struct gg_send_answer *answer)
+static bool send_definitions(const struct gg_http_post *post, const struct gg_slot_body *body,
+                             const struct gg_slot_answer *unknown, struct gg_send_answer *answer)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf definitions = { 0 };
 	char target[GG_RECEIVER_PATH_MAX + sizeof(stacks_end)];
 	size_t length = strlen(post->target);
 	struct gg_http_post more = *post;
 	struct gg_http_reply reply;
-	int status = gg_fleet_definitions_of(&definitions, body, unknown);
+	int status = gg_slot_definitions(&definitions, body, unknown);
 
 	if (status < 0) {
 		fail(answer, status == -ENOMEM ? GG_SEND_LATER : GG_SEND_REJECTED,
@@ -117,7 +115,7 @@ static bool send_definitions(const struct gg_http_post *post, const struct gg_fl
 
 /* Sends a part of a slot, and its definitions as long as the answers ask for some. */
 static bool send_part(struct sender *sender, const struct gg_http_post *post,
-                      const struct gg_fleet_body *body, struct gg_send_answer *ret_answer)
+                      const struct gg_slot_body *body, struct gg_send_answer *ret_answer)
 {
 	struct gg_http_post slot = *post;
 	bool has_more = true, is_sent = true;
@@ -125,13 +123,13 @@ static bool send_part(struct sender *sender, const struct gg_http_post *post,
 	slot.body = body->slot;
 	slot.length = body->slot_bytes;
 	for (int round = 0; is_sent && has_more && round < DEFINITION_ROUNDS_MAX; round++) {
-		struct gg_fleet_answer answer;
+		struct gg_slot_answer answer;
 		struct gg_http_reply reply;
 		int status;
 
 		if (!post_or_tell(&slot, &reply, ret_answer))
 			return false;
-		status = gg_fleet_answer_read(&answer, reply.body);
+		status = gg_slot_answer_read(&answer, reply.body);
 		if (status < 0) {
 			fail(ret_answer, status == -ENOMEM ? GG_SEND_LATER : GG_SEND_REJECTED,
 			     "this is no receiver of a fleet");
@@ -141,7 +139,7 @@ static bool send_part(struct sender *sender, const struct gg_http_post *post,
 		has_more = answer.has_more;
 		if (answer.unknown.count > 0)
 			is_sent = send_definitions(&slot, body, &answer, ret_answer);
-		gg_fleet_answer_done(&answer);
+		gg_slot_answer_done(&answer);
 	}
 	return is_sent;
 }
@@ -151,13 +149,13 @@ void gg_sender_deliver_slot(struct sender *sender, const struct gg_http_post *po
 {
 	size_t length = strlen(post->target), rest = post->length;
 	const char *at = post->body;
-	struct gg_fleet_body body;
+	struct gg_slot_body body;
 	int status = 0;
 
 	fail(ret_answer, GG_SEND_REJECTED, "the queue has no slot there");
 	if (length < strlen(slot_end) || length >= GG_RECEIVER_PATH_MAX)
 		return;
-	while ((status = gg_fleet_body_next(&body, &at, &rest)) == 1)
+	while ((status = gg_slot_body_next(&body, &at, &rest)) == 1)
 		if (!send_part(sender, post, &body, ret_answer))
 			return;
 	if (status < 0)
@@ -179,13 +177,13 @@ uint64_t gg_sender_fleet_wait_ns(const struct sender *sender)
 
 /* --- looks ---------------------------------------------------------------------------------- */
 
-const char *gg_fleet_look_host(const struct sender *sender, const char *recorded)
+const char *gg_sender_fleet_host(const struct sender *sender, const char *recorded)
 {
 	const struct gg_send_facts *facts = &sender->options->facts;
+	const char *given = gg_send_facts_label(facts, "host.name");
 
-	for (size_t i = 0; i < facts->label_count; i++)
-		if (strcmp(facts->labels[i].key, "host.name") == 0)
-			return facts->labels[i].value;
+	if (given != NULL)
+		return given;
 	if (recorded != NULL && recorded[0] != '\0')
 		return recorded;
 	return facts->host != NULL && facts->host[0] != '\0' ? facts->host : "[unknown]";
@@ -195,7 +193,7 @@ const char *gg_fleet_look_host(const struct sender *sender, const char *recorded
  * Makes the body of a slot, puts it into the queue, and notes `totals`, which get its number.  The
  * function takes the memory of their rows.  An empty slot is noted alone.
  */
-static int put_slot(struct sender *sender, struct seen_process *seen, struct gg_fleet_maker *maker,
+static int put_slot(struct sender *sender, struct seen_process *seen, struct gg_slot_maker *maker,
                     uint64_t start_s, struct gg_sent_totals *totals)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf body = { 0 };
@@ -205,8 +203,7 @@ static int put_slot(struct sender *sender, struct seen_process *seen, struct gg_
 		                     .about = about,
 		                     .owner = seen->owner,
 		                     .is_gzip = true };
-	uint64_t number = 0;
-	int status = gg_fleet_maker_body(maker, &body);
+	int status = gg_slot_maker_body(maker, &body);
 
 	if (status < 0)
 		return status == -ENOMEM ? gg_error_memory(sender->error, "send")
@@ -215,26 +212,13 @@ static int put_slot(struct sender *sender, struct seen_process *seen, struct gg_
 	snprintf(about, sizeof(about), "%.100s, slot %" PRIu64, seen->about, start_s);
 	item.body = body.data;
 	item.length = body.length;
-	if (body.length > 0)
-		status = gg_send_queue_put(sender->queue, &item, &number, sender->error);
-	if (status < 0)
-		return status;
 	totals->until_ns = (int64_t)((start_s + sender->options->slot_seconds) * GG_NS_PER_S);
-	if (body.length == 0)
-		return gg_seen_write_totals(sender, seen, totals);
-	totals->number = number;
-	status = gg_seen_write_totals(sender, seen, totals);
-	if (status < 0) {
-		gg_send_queue_cancel(sender->queue, number);
-		return status;
-	}
-	gg_send_queue_commit(sender->queue, number);
-	sender->result->profile_count++;
-	return 0;
+	return body.length > 0 ? gg_sender_put(sender, seen, &item, totals)
+	                       : gg_seen_write_totals(sender, seen, totals);
 }
 
 /* A queue without room is no failure: a later look sends what this one could not. */
-int gg_fleet_look_end(struct sender *sender, struct seen_process *seen, int status)
+int gg_sender_fleet_end(struct sender *sender, struct seen_process *seen, int status)
 {
 	seen->is_unsent = status < 0;
 	if (status != -ENOSPC && status != -EDQUOT)
@@ -261,9 +245,9 @@ static uint64_t instance_of(const struct gg_model *model)
 	return gg_stable_hash_text(hash, session->host != NULL ? session->host : "");
 }
 
-typedef GG_ARRAY(struct gg_fleet_allocated) allocated_list;
+typedef GG_ARRAY(struct gg_slot_allocated) allocated_list;
 
-/* What a model without times has allocated, by process and stack. */
+/* Sums up allocations of a model without times, by process and stack. */
 static int sum_allocated(struct sender *sender, const struct gg_model *model, allocated_list *list)
 {
 	struct gg_extract *extract = NULL;
@@ -271,8 +255,8 @@ static int sum_allocated(struct sender *sender, const struct gg_model *model, al
 
 	for (size_t i = 0; status == 0 && i < extract->row_count; i++) {
 		const struct gg_extract_row *row = &extract->rows[i];
-		struct gg_fleet_allocated allocated = { row->process, row->stack,
-			                                row->allocated.tally };
+		struct gg_slot_allocated allocated = { row->process, row->stack,
+			                               row->allocated.tally };
 
 		if (allocated.tally.sample_count > 0 && !gg_array_push(list, allocated))
 			status = gg_error_memory(sender->error, "send");
@@ -282,22 +266,22 @@ static int sum_allocated(struct sender *sender, const struct gg_model *model, al
 }
 
 /* Makes one slot of the model, and puts it into the queue. */
-int gg_fleet_look_send(struct sender *sender, struct seen_process *seen,
-                       const struct gg_model *model, const struct gg_fleet_what *what,
-                       const struct gg_fleet_span *span, struct gg_sent_totals *totals)
+int gg_sender_fleet_send(struct sender *sender, struct seen_process *seen,
+                         const struct gg_model *model, const struct gg_slot_what *what,
+                         const struct gg_slot_span *span, struct gg_sent_totals *totals)
 {
-	struct gg_fleet_maker *maker = NULL;
-	int status = gg_fleet_maker_new(&maker, &sender->options->facts, span);
+	struct gg_slot_maker *maker = NULL;
+	int status = gg_slot_maker_new(&maker, &sender->options->facts, span);
 
 	if (status == 0)
-		status = gg_fleet_maker_add(maker, model, what);
+		status = gg_slot_maker_add(maker, model, what);
 	if (status == 0)
-		status = gg_fleet_maker_finish(maker);
+		status = gg_slot_maker_finish(maker);
 	if (status < 0)
 		status = gg_error_memory(sender->error, "send");
 	else
 		status = put_slot(sender, seen, maker, span->start_s, totals);
-	gg_fleet_maker_free(maker);
+	gg_slot_maker_free(maker);
 	return status;
 }
 
@@ -315,15 +299,15 @@ static uint64_t end_of(const struct gg_model *model, bool is_finished)
 /* Sends the slots of a session that are over and not sent; of a finished one, the last as well. */
 static int send_slots(struct sender *sender, const struct gg_model *model, bool is_finished,
                       struct seen_process *seen, struct gg_sent_totals *totals,
-                      struct gg_fleet_span *span)
+                      struct gg_slot_span *span)
 {
 	bool has_history = gg_model_has_history(model) && gg_model_has_times(model);
 	uint64_t end_s = end_of(model, is_finished), seconds = span->seconds;
 	uint64_t start_s = model->sessions[0].start_wall_ns / GG_NS_PER_S;
-	struct gg_fleet_what what = { .zero_wall_ns = model->sessions[0].start_wall_ns,
-		                      .has_history = has_history,
-		                      .share_of = gg_fleet_look_share,
-		                      .context = sender };
+	struct gg_slot_what what = { .zero_wall_ns = model->sessions[0].start_wall_ns,
+		                     .has_history = has_history,
+		                     .share_of = gg_sender_fleet_share,
+		                     .context = sender };
 	allocated_list allocated = { 0 };
 	int status = 0;
 
@@ -344,20 +328,20 @@ static int send_slots(struct sender *sender, const struct gg_model *model, bool 
 			                                   start_s + seconds > end_s };
 
 		span->start_s = start_s;
-		status = gg_fleet_look_send(sender, seen, model, &what, span, &next);
+		status = gg_sender_fleet_send(sender, seen, model, &what, span, &next);
 		gg_sent_totals_done(&next);
 	}
 	gg_array_done(&allocated);
-	return gg_fleet_look_end(sender, seen, status);
+	return gg_sender_fleet_end(sender, seen, status);
 }
 
-static int send_session(struct sender *sender, const struct gg_model *model, bool is_finished)
+int gg_sender_send_session(struct sender *sender, const struct gg_model *model, bool is_finished)
 {
 	const struct gg_profile_session *session = &model->sessions[0];
 	char owner[GG_SEND_OWNER_MAX], instance[20];
-	struct gg_fleet_span span = { .host = gg_fleet_look_host(sender, session->host),
-		                      .instance = instance,
-		                      .seconds = sender->options->slot_seconds };
+	struct gg_slot_span span = { .host = gg_sender_fleet_host(sender, session->host),
+		                     .instance = instance,
+		                     .seconds = sender->options->slot_seconds };
 	struct gg_sent_totals totals = { 0 };
 	struct seen_process *seen;
 	bool is_known;
@@ -383,30 +367,5 @@ static int send_session(struct sender *sender, const struct gg_model *model, boo
 		status = send_slots(sender, model, is_finished, seen, &totals, &span);
 	}
 	gg_sent_totals_done(&totals);
-	return status;
-}
-
-int gg_sender_look_for_fleet_at_profile(struct sender *sender)
-{
-	struct gg_profile_session session;
-	struct gg_profile *profile;
-	struct gg_model *model;
-	int status = gg_region_profile_open_complete(&profile, sender->options->target, NULL,
-	                                             sender->error);
-
-	if (status < 0)
-		return status;
-	status = gg_profile_session(profile, &session, sender->error);
-	if (status == 0)
-		status = gg_sender_load_model(sender, profile, session.end_ns == GG_TIME_NONE,
-		                              &model);
-	gg_profile_close(profile);
-	if (status < 0)
-		return status;
-	if (model->session_count > 0)
-		status = send_session(sender, model, session.end_ns != GG_TIME_NONE);
-	gg_model_free(model);
-	if (status == 0) /* otherwise the next look tries again */
-		sender->has_ended = session.end_ns != GG_TIME_NONE;
 	return status;
 }

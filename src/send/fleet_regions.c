@@ -4,7 +4,7 @@
  *
  * A look takes all regions together as one model, so that a block which forked processes share is
  * one block, and makes one slot of it: that which ended last.  Live samples are known one by one.
- * What was allocated is known as sums by stack since the process began, so the slot gets their
+ * Allocations are known as sums by stack since the process began, so the slot gets their
  * difference to the last look, folded.  It has what was allocated up to the look, which is a
  * little after the end of the slot; the next slot has the rest.
  *
@@ -42,15 +42,15 @@ static const char boot_path[] = "/proc/sys/kernel/random/boot_id";
 
 typedef GG_ARRAY(char *) path_list;
 
-/* What tells a process from others, whatever clocks were set since, and whatever pids came again. */
+/* Facts that distinguish a process from others, although pids come again and clocks are set. */
 struct known_region {
 	uint32_t pid;
 	uint64_t start_wall_ns, start_monotonic_ns;
 };
 typedef GG_ARRAY(struct known_region) region_heads;
-typedef GG_ARRAY(struct gg_fleet_allocated) difference_list;
+typedef GG_ARRAY(struct gg_slot_allocated) difference_list;
 
-/* What a process has allocated with a stack: additive, and never less than before. */
+/* Allocations of a process with a stack: additive, and never less than before. */
 struct sent_sums {
 	double n, seen, bytes, bytes_var, count, count_var;
 };
@@ -79,7 +79,7 @@ static void free_paths(path_list *paths)
 	gg_array_done(paths);
 }
 
-/* Lists the target's regions.  A process that has none any more keeps the last one. */
+/* Lists the target's regions.  A process that has ended keeps its last region. */
 static int find_paths(struct sender *sender, path_list *paths)
 {
 	char *target = (char *)sender->options->target, *path = NULL;
@@ -183,7 +183,7 @@ static const struct gg_sent_row *find_row(const struct gg_sent_totals *totals, u
 	                                         sizeof(wanted), compare_keys);
 }
 
-/* What was sent of the process and stack of that key. */
+/* Returns the sums that were sent for the process and stack of that key. */
 static struct sent_sums find_sums(const struct gg_sent_totals *totals, uint64_t key)
 {
 	struct sent_sums sums = { 0 };
@@ -243,7 +243,7 @@ static struct gg_plain_tally difference_of(const struct sent_sums *now,
 struct differing {
 	struct sender *sender;
 	const struct gg_model *model;
-	const struct gg_fleet_span *span;
+	const struct gg_slot_span *span;
 	const struct gg_sent_totals *then;
 	struct gg_sent_totals *now;
 	difference_list *list;
@@ -296,7 +296,7 @@ static int add_row(struct differing *differing, const struct gg_extract_row *row
 	                               process_key(differing, row->process)) &
 	               ~(uint64_t)PART_MASK;
 	struct sent_sums now = sums_of(tally), then = find_sums(differing->then, key);
-	struct gg_fleet_allocated difference = { .process = row->process, .stack = row->stack };
+	struct gg_slot_allocated difference = { .process = row->process, .stack = row->stack };
 
 	if (now.n <= then.n) /* nothing new; a torn view may even have less */
 		return put_sums(differing->now, key, then.n > 0 ? &then : &now) ? 0 : -ENOMEM;
@@ -371,18 +371,18 @@ static int send_regions(struct sender *sender, const struct gg_model *model,
                         const region_heads *heads)
 {
 	char instance[20];
-	struct gg_fleet_span span = { .host = gg_fleet_look_host(sender, NULL),
-		                      .instance = instance,
-		                      .start_s = slot_of(sender),
-		                      .seconds = sender->options->slot_seconds };
+	struct gg_slot_span span = { .host = gg_sender_fleet_host(sender, NULL),
+		                     .instance = instance,
+		                     .start_s = slot_of(sender),
+		                     .seconds = sender->options->slot_seconds };
 	struct seen_process *seen = gg_seen_process_of(sender, "fleet-regions");
 	struct gg_sent_totals then = { 0 }, now = { 0 };
 	difference_list list = { 0 };
 	struct differing differing = { sender, model, &span, &then, &now, &list, heads };
-	struct gg_fleet_what what = { .zero_wall_ns = model->sessions[0].start_wall_ns,
-		                      .is_living = true,
-		                      .share_of = gg_fleet_look_share,
-		                      .context = sender };
+	struct gg_slot_what what = { .zero_wall_ns = model->sessions[0].start_wall_ns,
+		                     .is_living = true,
+		                     .share_of = gg_sender_fleet_share,
+		                     .context = sender };
 	bool is_known;
 	int status;
 
@@ -402,8 +402,8 @@ static int send_regions(struct sender *sender, const struct gg_model *model,
 		what.allocated = list.items;
 		what.allocated_count = list.count;
 		if (status == 0)
-			status = gg_fleet_look_send(sender, seen, model, &what, &span, &now);
-		status = gg_fleet_look_end(sender, seen, status);
+			status = gg_sender_fleet_send(sender, seen, model, &what, &span, &now);
+		status = gg_sender_fleet_end(sender, seen, status);
 	}
 	gg_array_done(&list);
 	gg_sent_totals_done(&then);

@@ -21,9 +21,7 @@ enum {
 	ROWS_MOST = 8000,
 	GROUP_LEAST = 4, /* rows that become sums: three rows would not shrink */
 	PART_STACKS = 4000,
-	GZIP_LEVEL = 6,
-	PPM = 1000000,
-	TEXT_MAX = GG_FLEET_TEXT_MAX - 96,
+	FIT_BYTES = GG_FLEET_TEXT_MAX - 96,
 };
 
 /* A process row that grows, and whether its rows are sent. */
@@ -38,39 +36,39 @@ struct fold {
 	struct gg_plain_tally tally;
 };
 
-struct part {
+struct slot_part {
 	size_t first_row, row_end, first_fold, fold_end;
 };
 
-struct gg_fleet_maker {
+struct gg_slot_maker {
 	const struct gg_send_facts *facts;
-	struct gg_fleet_span span;
+	struct gg_slot_span span;
 	int64_t start_ns, end_ns;                /* of the slot, since 1970 */
 	struct gg_fleet_slot all;                /* series, stacks, processes, rows, folded */
 	struct gg_fleet_definitions definitions; /* of all stacks, in their order */
 	GG_ARRAY(struct series_extra) extras;    /* by series */
 	GG_ARRAY(struct fold) folds;
-	GG_ARRAY(struct part) parts;
+	GG_ARRAY(struct slot_part) parts;
 	GG_ARRAY(char *) owned; /* texts */
 	GG_ARRAY(struct gg_fleet_label *) owned_labels;
 	struct gg_map stack_map, frame_map;
 	bool is_out_of_memory;
 };
 
-/* What a model's numbers are in the messages. */
+/* Maps a model's numbers to those of the messages. */
 struct adding {
-	struct gg_fleet_maker *maker;
+	struct gg_slot_maker *maker;
 	const struct gg_model *model;
-	const struct gg_fleet_what *what;
+	const struct gg_slot_what *what;
 	uint32_t *stacks;      /* by stack of the model: 1 + index; 0: not yet */
 	uint32_t *series;      /* by process: 1 + index of its series for malloc; 0: not yet */
 	int64_t *block_end_ns; /* by sample that is the first of its block */
 };
 
-int gg_fleet_maker_new(struct gg_fleet_maker **ret_maker, const struct gg_send_facts *facts,
-                       const struct gg_fleet_span *span)
+int gg_slot_maker_new(struct gg_slot_maker **ret_maker, const struct gg_send_facts *facts,
+                      const struct gg_slot_span *span)
 {
-	struct gg_fleet_maker *maker = calloc(1, sizeof(*maker));
+	struct gg_slot_maker *maker = calloc(1, sizeof(*maker));
 
 	if (maker == NULL)
 		return -ENOMEM;
@@ -82,7 +80,7 @@ int gg_fleet_maker_new(struct gg_fleet_maker **ret_maker, const struct gg_send_f
 	return 0;
 }
 
-void gg_fleet_maker_free(struct gg_fleet_maker *maker)
+void gg_slot_maker_free(struct gg_slot_maker *maker)
 {
 	if (maker == NULL)
 		return;
@@ -105,16 +103,16 @@ void gg_fleet_maker_free(struct gg_fleet_maker *maker)
 /* --- texts ---------------------------------------------------------------------------------- */
 
 /* The text, or a copy of its beginning if it is too long for a message. */
-static const char *fit(struct gg_fleet_maker *maker, const char *text)
+static const char *fit(struct gg_slot_maker *maker, const char *text)
 {
 	size_t length;
 	char *copy;
 
 	if (text == NULL)
 		return "";
-	if (strlen(text) <= TEXT_MAX)
+	if (strlen(text) <= FIT_BYTES)
 		return text;
-	length = TEXT_MAX;
+	length = FIT_BYTES;
 	while (length > 0 && ((unsigned char)text[length] & 0xc0) == 0x80)
 		length--;
 	copy = strndup(text, length);
@@ -128,14 +126,6 @@ static const char *fit(struct gg_fleet_maker *maker, const char *text)
 
 /* --- series --------------------------------------------------------------------------------- */
 
-static const char *given(const struct gg_send_facts *facts, const char *key)
-{
-	for (size_t i = 0; i < facts->label_count; i++)
-		if (strcmp(facts->labels[i].key, key) == 0)
-			return facts->labels[i].value;
-	return NULL;
-}
-
 static bool is_column(const char *key)
 {
 	return strcmp(key, "service.name") == 0 || strcmp(key, "service.version") == 0 ||
@@ -146,7 +136,8 @@ static const char *service_of(const struct adding *adding, uint32_t process)
 {
 	const struct gg_send_facts *facts = adding->maker->facts;
 	const char *exe = adding->model->processes[process].exe;
-	const char *name = facts->service != NULL ? facts->service : given(facts, "service.name");
+	const char *name = facts->service != NULL ? facts->service
+	                                          : gg_send_facts_label(facts, "service.name");
 
 	if (name == NULL || name[0] == '\0')
 		name = exe != NULL && exe[0] != '\0' ? gg_path_base(exe) : NULL;
@@ -156,10 +147,10 @@ static const char *service_of(const struct adding *adding, uint32_t process)
 static const char *version_of(const struct adding *adding, uint32_t process)
 {
 	const struct gg_send_facts *facts = adding->maker->facts;
-	const char *version = given(facts, "service.version");
+	const char *version = gg_send_facts_label(facts, "service.version");
 
 	if (version == NULL)
-		version = given(facts, "version");
+		version = gg_send_facts_label(facts, "version");
 	if (version == NULL)
 		version = gg_model_label(adding->model, process, "version");
 	return fit(adding->maker, version);
@@ -182,7 +173,8 @@ static size_t list_labels(const struct adding *adding, uint32_t process,
 		const struct gg_model_label *label = &adding->model->labels[i];
 
 		if (label->process == process && !is_column(label->key) &&
-		    strcmp(label->key, "host") != 0 && given(facts, label->key) == NULL)
+		    strcmp(label->key, "host") != 0 &&
+		    gg_send_facts_label(facts, label->key) == NULL)
 			labels[count++] = (struct gg_fleet_label){
 				fit(adding->maker, label->key), fit(adding->maker, label->value)
 			};
@@ -204,19 +196,19 @@ static bool is_series(const struct gg_fleet_series *a, const struct gg_fleet_ser
 }
 
 /* Hosts draw whether they send, each by itself, and anew each hour (docs/FLEET.md, "Shares"). */
-static bool is_selected(const struct gg_fleet_maker *maker, const char *service, uint32_t ppm)
+static bool is_selected(const struct gg_slot_maker *maker, const char *service, uint32_t ppm)
 {
 	uint64_t hash = gg_fleet_sender_id(maker->span.host, maker->span.instance);
 
 	hash = gg_hash_integer(hash, gg_fleet_service_id(service));
 	hash = gg_hash_integer(hash, maker->span.start_s / 3600);
-	return hash % PPM < ppm;
+	return hash % GG_FLEET_PPM < ppm;
 }
 
 /* Returns 1 + the index of the series with these texts; 0: memory is out. */
 static uint32_t put_series(struct adding *adding, uint32_t process)
 {
-	struct gg_fleet_maker *maker = adding->maker;
+	struct gg_slot_maker *maker = adding->maker;
 	struct gg_fleet_label labels[GG_FLEET_LABELS_MAX];
 	struct gg_fleet_series series = {
 		.service = service_of(adding, process),
@@ -227,7 +219,7 @@ static uint32_t put_series(struct adding *adding, uint32_t process)
 		.labels = labels,
 		.label_count = list_labels(adding, process, labels),
 	};
-	struct gg_fleet_process_row row = { .selected_ppm = PPM };
+	struct gg_fleet_process_row row = { .selected_ppm = GG_FLEET_PPM };
 	struct gg_fleet_label *copy;
 	bool selected;
 
@@ -309,7 +301,7 @@ static bool put_lines(struct adding *adding, const struct gg_model_frame *frame,
 /* Returns the index of a frame, or UINT32_MAX if memory is out. */
 static uint32_t put_frame(struct adding *adding, uint32_t number)
 {
-	struct gg_fleet_maker *maker = adding->maker;
+	struct gg_slot_maker *maker = adding->maker;
 	struct gg_fleet_definitions *all = &maker->definitions;
 	const struct gg_model_frame *frame = &adding->model->frames[number];
 	const struct gg_model_module *module = &adding->model->modules[frame->module];
@@ -333,7 +325,7 @@ static uint32_t put_frame(struct adding *adding, uint32_t number)
 }
 
 struct stack_key {
-	const struct gg_fleet_maker *maker;
+	const struct gg_slot_maker *maker;
 	struct gg_fleet_stack_id id;
 };
 
@@ -348,7 +340,7 @@ static bool is_stack(uint64_t index, const void *context)
 /* Returns 1 + the index; 0: memory is out. */
 static uint32_t put_stack(struct adding *adding, uint32_t stack)
 {
-	struct gg_fleet_maker *maker = adding->maker;
+	struct gg_slot_maker *maker = adding->maker;
 	struct gg_fleet_definitions *all = &maker->definitions;
 	struct gg_fleet_stack made = { .first_frame = all->stack_frames.count };
 	struct stack_key key = { .maker = maker };
@@ -407,7 +399,7 @@ static double gap_of(const struct gg_draw *draw)
 	}
 }
 
-static struct gg_plain_tally *fold_of(struct gg_fleet_maker *maker, uint32_t series, uint32_t stack,
+static struct gg_plain_tally *fold_of(struct gg_slot_maker *maker, uint32_t series, uint32_t stack,
                                       enum gg_fleet_metric metric)
 {
 	struct fold *fold;
@@ -429,7 +421,7 @@ static struct gg_plain_tally *fold_of(struct gg_fleet_maker *maker, uint32_t ser
 	return &fold->tally;
 }
 
-static void fold_sample(struct gg_fleet_maker *maker, uint32_t series, uint32_t stack,
+static void fold_sample(struct gg_slot_maker *maker, uint32_t series, uint32_t stack,
                         enum gg_fleet_metric metric, const struct gg_model_sample *sample)
 {
 	struct gg_plain_tally *tally = fold_of(maker, series, stack, metric);
@@ -442,7 +434,7 @@ static void fold_sample(struct gg_fleet_maker *maker, uint32_t series, uint32_t 
 static void add_block(struct adding *adding, const struct gg_model_sample *sample,
                       bool is_allocated, bool is_freed, bool is_live)
 {
-	struct gg_fleet_maker *maker = adding->maker;
+	struct gg_slot_maker *maker = adding->maker;
 	double gap = gap_of(&sample->draw);
 	uint32_t base = series_of_process(adding, sample->process);
 	struct gg_fleet_process_row *process = &maker->all.processes.items[base];
@@ -535,7 +527,7 @@ static void add_samples(struct adding *adding)
 static void add_fold(struct adding *adding, uint32_t process, uint32_t stack,
                      enum gg_fleet_metric metric, const struct gg_plain_tally *more)
 {
-	struct gg_fleet_maker *maker = adding->maker;
+	struct gg_slot_maker *maker = adding->maker;
 	uint32_t series = series_of_process(adding, process);
 	struct gg_plain_tally *tally;
 
@@ -551,7 +543,7 @@ static void add_fold(struct adding *adding, uint32_t process, uint32_t stack,
 		gg_plain_tally_add(tally, more);
 }
 
-/* What was compacted or lost: allocated where its span begins, and freed where it ends. */
+/* Compacted and lost samples: allocated where their span begins, and freed where it ends. */
 static void add_aggregates(struct adding *adding)
 {
 	const struct gg_model *model = adding->model;
@@ -600,7 +592,7 @@ static uint64_t rss_of(const struct adding *adding, uint32_t process)
 
 static void add_process(struct adding *adding, uint32_t number)
 {
-	struct gg_fleet_maker *maker = adding->maker;
+	struct gg_slot_maker *maker = adding->maker;
 	const struct gg_profile_process *process = &adding->model->processes[number];
 	int64_t from_ns = wall_of(adding, process->start_ns);
 	int64_t to_ns = wall_of(adding, gg_model_process_end(adding->model, number));
@@ -625,8 +617,8 @@ static void add_process(struct adding *adding, uint32_t number)
 	row->dropped += gg_model_dropped(adding->model, number);
 }
 
-int gg_fleet_maker_add(struct gg_fleet_maker *maker, const struct gg_model *model,
-                       const struct gg_fleet_what *what)
+int gg_slot_maker_add(struct gg_slot_maker *maker, const struct gg_model *model,
+                      const struct gg_slot_what *what)
 {
 	struct adding adding = {
 		.maker = maker,
@@ -674,7 +666,7 @@ static int compare_folds(const void *a, const void *b)
 	return (int)x->metric - (int)y->metric;
 }
 
-static void merge_rows(struct gg_fleet_maker *maker)
+static void merge_rows(struct gg_slot_maker *maker)
 {
 	struct gg_fleet_row *rows = maker->all.rows.items;
 	size_t count = 0;
@@ -695,20 +687,20 @@ static void merge_rows(struct gg_fleet_maker *maker)
 }
 
 /* Rows of one stack and series: how many sizes it has. */
-struct group {
+struct size_group {
 	size_t first, count;
 };
 
 static int compare_groups(const void *a, const void *b)
 {
-	const struct group *x = a, *y = b;
+	const struct size_group *x = a, *y = b;
 
 	if (x->count != y->count)
 		return x->count > y->count ? -1 : 1;
 	return x->first < y->first ? -1 : x->first > y->first;
 }
 
-static void fold_count(struct gg_fleet_maker *maker, const struct gg_fleet_row *row,
+static void fold_count(struct gg_slot_maker *maker, const struct gg_fleet_row *row,
                        enum gg_fleet_metric metric, uint32_t count, const struct gg_share *share)
 {
 	struct gg_plain_tally *tally = NULL;
@@ -720,7 +712,7 @@ static void fold_count(struct gg_fleet_maker *maker, const struct gg_fleet_row *
 }
 
 /* Makes the rows of a group sums, and marks them as such. */
-static void fold_group(struct gg_fleet_maker *maker, const struct group *group)
+static void fold_group(struct gg_slot_maker *maker, const struct size_group *group)
 {
 	for (size_t i = group->first; i < group->first + group->count; i++) {
 		struct gg_fleet_row *row = &maker->all.rows.items[i];
@@ -740,11 +732,11 @@ static void fold_group(struct gg_fleet_maker *maker, const struct group *group)
  * A slot has ROWS_MOST rows at most, so that a host sends no more than some kilobytes a minute.
  * Beyond that, stacks with the most sizes become sums, which lose nothing but the sizes.
  */
-static void fold_overflow(struct gg_fleet_maker *maker)
+static void fold_overflow(struct gg_slot_maker *maker)
 {
 	struct gg_fleet_row *rows = maker->all.rows.items;
 	size_t count = maker->all.rows.count, kept = 0, left = count, group_count = 0;
-	struct group *groups;
+	struct size_group *groups;
 
 	if (count <= ROWS_MOST)
 		return;
@@ -822,7 +814,7 @@ static struct gg_fleet_folded folded_of(const struct fold *fold)
 	return row;
 }
 
-static bool merge_folds(struct gg_fleet_maker *maker)
+static bool merge_folds(struct gg_slot_maker *maker)
 {
 	struct fold *folds = maker->folds.items;
 	size_t count = 0;
@@ -843,7 +835,7 @@ static bool merge_folds(struct gg_fleet_maker *maker)
 }
 
 /* Keeps the process rows of series with processes or values. */
-static void keep_processes(struct gg_fleet_maker *maker)
+static void keep_processes(struct gg_slot_maker *maker)
 {
 	struct gg_fleet_process_row *rows = maker->all.processes.items;
 	size_t count = 0;
@@ -855,10 +847,10 @@ static void keep_processes(struct gg_fleet_maker *maker)
 }
 
 /* Cuts the rows into parts; stacks of rows ascend within a series. */
-static bool make_parts(struct gg_fleet_maker *maker)
+static bool make_parts(struct gg_slot_maker *maker)
 {
 	size_t rows = maker->all.rows.count, folds = maker->all.folded.count;
-	struct part part = { 0 };
+	struct slot_part part = { 0 };
 
 	while (part.row_end < rows || part.fold_end < folds || maker->parts.count == 0) {
 		size_t stacks = 0;
@@ -882,7 +874,7 @@ static bool make_parts(struct gg_fleet_maker *maker)
 	return true;
 }
 
-int gg_fleet_maker_finish(struct gg_fleet_maker *maker)
+int gg_slot_maker_finish(struct gg_slot_maker *maker)
 {
 	merge_rows(maker);
 	fold_overflow(maker);
@@ -895,7 +887,7 @@ int gg_fleet_maker_finish(struct gg_fleet_maker *maker)
 	return make_parts(maker) ? 0 : -ENOMEM;
 }
 
-bool gg_fleet_maker_is_empty(const struct gg_fleet_maker *maker)
+bool gg_slot_maker_is_empty(const struct gg_slot_maker *maker)
 {
 	return maker->parts.count == 0;
 }
@@ -934,7 +926,7 @@ static bool copy_stack(const struct gg_fleet_definitions *from, const struct gg_
 }
 
 struct part_maker {
-	const struct gg_fleet_maker *maker;
+	const struct gg_slot_maker *maker;
 	struct gg_fleet_slot slot;
 	struct gg_fleet_definitions definitions;
 	uint32_t *stack_numbers, *frame_numbers; /* 1 + the index in the part */
@@ -946,7 +938,7 @@ struct part_maker {
  */
 static bool use_stack(struct part_maker *part, uint32_t series, uint32_t stack, uint32_t *ret_index)
 {
-	const struct gg_fleet_maker *maker = part->maker;
+	const struct gg_slot_maker *maker = part->maker;
 
 	if (part->stack_numbers[stack] == 0) {
 		const char *service = maker->all.series.items[series].service;
@@ -975,7 +967,7 @@ static void forget_stacks(struct part_maker *part)
 	       (part->maker->all.stacks.count + 1) * sizeof(*part->stack_numbers));
 }
 
-static bool fill_part(struct part_maker *part, const struct part *range)
+static bool fill_part(struct part_maker *part, const struct slot_part *range)
 {
 	const struct gg_fleet_slot *all = &part->maker->all;
 	const char *service = NULL;
@@ -1027,7 +1019,7 @@ static int pack(struct gg_buf *body, const struct gg_buf *bytes, struct gg_gzip_
 	if (bytes->length > GG_FLEET_MESSAGE_MAX)
 		return -EFBIG;
 	gg_buf_append(body, "\0\0\0", sizeof(length));
-	status = gg_gzip_pack(packed, bytes->data, bytes->length, GZIP_LEVEL);
+	status = gg_gzip_pack(packed, bytes->data, bytes->length, GG_SLOT_GZIP_LEVEL);
 	if (status == 0)
 		status = gg_gzip_join(body, (const struct gg_gzip_part *[]){ packed }, 1);
 	if (status < 0 || body->failed)
@@ -1052,7 +1044,7 @@ static int pack_part(struct part_maker *part, struct gg_buf *body)
 	return status;
 }
 
-static int make_part(const struct gg_fleet_maker *maker, size_t number, struct gg_buf *body)
+static int make_part(const struct gg_slot_maker *maker, size_t number, struct gg_buf *body)
 {
 	struct part_maker part = {
 		.maker = maker,
@@ -1087,7 +1079,7 @@ out:
 	return status;
 }
 
-int gg_fleet_maker_body(const struct gg_fleet_maker *maker, struct gg_buf *body)
+int gg_slot_maker_body(const struct gg_slot_maker *maker, struct gg_buf *body)
 {
 	int status = 0;
 

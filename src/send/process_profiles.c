@@ -49,12 +49,11 @@ static void forget_allocated(struct gg_extract *extract)
 }
 
 /* Puts a body into the queue, notes what it has, and lets it go. */
-static int put_body(struct sender *sender, struct seen_process *seen,
-                    const struct gg_send_body *body, struct gg_sent_totals *totals)
+int gg_sender_put(struct sender *sender, struct seen_process *seen, const struct gg_send_item *item,
+                  struct gg_sent_totals *totals)
 {
-	struct gg_send_item item = gg_send_body_item(body, seen->owner);
 	uint64_t number = 0;
-	int status = gg_send_queue_put(sender->queue, &item, &number, sender->error);
+	int status = gg_send_queue_put(sender->queue, item, &number, sender->error);
 
 	if (status < 0)
 		return status;
@@ -67,6 +66,14 @@ static int put_body(struct sender *sender, struct seen_process *seen,
 	gg_send_queue_commit(sender->queue, number);
 	sender->result->profile_count++;
 	return 0;
+}
+
+static int put_body(struct sender *sender, struct seen_process *seen,
+                    const struct gg_send_body *body, struct gg_sent_totals *totals)
+{
+	struct gg_send_item item = gg_send_body_item(body, seen->owner);
+
+	return gg_sender_put(sender, seen, &item, totals);
 }
 
 static int put(struct sender *sender, struct seen_process *seen, struct gg_extract *extract,

@@ -104,7 +104,10 @@ int gg_sender_look_at_profile(struct sender *sender)
 	for (size_t i = 0; i < sender->seen.count; i++)
 		sender->seen.items[i].is_unsent = false; /* the profile has all that is missing */
 	if (model->session_count > 0)
-		status = send_model(sender, model, session.end_ns != GG_TIME_NONE);
+		status = sender->options->facts.receiver->form == GG_RECEIVER_FLEET
+		                 ? gg_sender_send_session(sender, model,
+		                                          session.end_ns != GG_TIME_NONE)
+		                 : send_model(sender, model, session.end_ns != GG_TIME_NONE);
 	gg_model_free(model);
 	if (status == 0) /* otherwise the next look tries again */
 		sender->has_ended = session.end_ns != GG_TIME_NONE;

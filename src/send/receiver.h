@@ -15,8 +15,8 @@
  * | pprof+http           | a pprof file                       | /                              |
  * | fleet, fleet+http    | slots of a fleet (fleet_wire.h)    | /v1/fleet/slot, behind a path  |
  *
- * Each has its twin with https.  The port is that of the receiver (4318, 4040, 7070, 7117) unless the
- * URL has one; of https and pprof it is 443 or 80.
+ * Each has its twin with https.  The port is that of the receiver (4318, 4040, 7070, 7117) unless
+ * the URL has one; of https and pprof it is 443 or 80.
  *
  * Secrets  a URL with a user or password is refused: everybody on the machine may read command
  *          lines.

@@ -27,7 +27,7 @@ static const struct gg_profile_process *process_of(const struct body_maker *make
 	return &maker->extract->model->processes[maker->extract->rows[0].process];
 }
 
-static const char *given(const struct gg_send_facts *facts, const char *key)
+const char *gg_send_facts_label(const struct gg_send_facts *facts, const char *key)
 {
 	for (size_t i = 0; i < facts->label_count; i++)
 		if (strcmp(facts->labels[i].key, key) == 0)
@@ -37,8 +37,9 @@ static const char *given(const struct gg_send_facts *facts, const char *key)
 
 static void append_service(const struct body_maker *maker, struct gg_buf *out)
 {
-	const char *service = maker->facts->service != NULL ? maker->facts->service
-	                                                    : given(maker->facts, "service.name");
+	const char *service = maker->facts->service != NULL
+	                              ? maker->facts->service
+	                              : gg_send_facts_label(maker->facts, "service.name");
 
 	if (service != NULL)
 		gg_buf_append_text(out, service);
@@ -76,7 +77,7 @@ static int with_job(const struct body_maker *maker, struct gg_buf *out, use_job 
 	append_service(maker, &service);
 	attributes[job.attribute_count++] = (struct gg_export_attribute){ "service.name",
 		                                                          gg_buf_text(&service) };
-	if (host != NULL && given(maker->facts, "host.name") == NULL)
+	if (host != NULL && gg_send_facts_label(maker->facts, "host.name") == NULL)
 		attributes[job.attribute_count++] = (struct gg_export_attribute){ "host.name",
 			                                                          host };
 	for (size_t i = 0; i < maker->facts->label_count; i++)
@@ -117,10 +118,10 @@ static void each_label(const struct body_maker *maker, visit_label *visit, void 
 			gg_buf_append(&name, isalnum((unsigned char)*at) ? at : "_", 1);
 		visit(gg_buf_text(&name), label->value, context);
 	}
-	if (host != NULL && given(maker->facts, "host") == NULL &&
-	    given(maker->facts, "host.name") == NULL)
+	if (host != NULL && gg_send_facts_label(maker->facts, "host") == NULL &&
+	    gg_send_facts_label(maker->facts, "host.name") == NULL)
 		visit("host", host, context);
-	if (process_of(maker)->pid != 0 && given(maker->facts, "pid") == NULL) {
+	if (process_of(maker)->pid != 0 && gg_send_facts_label(maker->facts, "pid") == NULL) {
 		snprintf(pid, sizeof(pid), "%u", process_of(maker)->pid);
 		visit("pid", pid, context);
 	}

@@ -50,6 +50,9 @@ struct gg_send_body {
 	bool is_gzip;
 };
 
+/* Returns the user's label with that key, or NULL. */
+const char *gg_send_facts_label(const struct gg_send_facts *facts, const char *key);
+
 /*
  * `extract` has rows of one process, at least one, and its window.  `identity` is any number but 0
  * that this profile alone has.

@@ -173,8 +173,7 @@ static int look(struct sender *sender)
 		return gg_sender_look_at_directory(sender);
 	if (gg_find_region_is_pid(target) || sender->path != NULL || is_region(target))
 		return gg_sender_look_at_process(sender);
-	return is_fleet(sender) ? gg_sender_look_for_fleet_at_profile(sender)
-	                        : gg_sender_look_at_profile(sender);
+	return gg_sender_look_at_profile(sender);
 }
 
 /* The first look must succeed.  If a later look fails, the sender reports it and goes on. */

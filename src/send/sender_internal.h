@@ -66,8 +66,8 @@ struct sender {
 	bool is_stopped, has_ended, is_full;
 	uint64_t skipped_count; /* looks at processes while the queue was full */
 	uint64_t refused_count; /* of them, those of the last look */
-	/* Of a fleet: which share of hosts sends stacks, by service; of the others all do. */
-	GG_ARRAY(struct gg_fleet_share) shares;
+	/* A fleet's shares of hosts that send stacks, by service; without a share all do. */
+	GG_ARRAY(struct gg_slot_share) shares;
 };
 
 /* A process at a look. */
@@ -110,12 +110,19 @@ int gg_sender_send_process(struct sender *sender, const struct looked *looked,
  */
 int gg_sender_send_numbers(struct sender *sender, struct seen_process *seen,
                            const struct gg_send_outline_look *look);
+/*
+ * Puts a body into the queue, notes what it has, with its number, and lets it go.  The function may
+ * take the rows' memory.
+ */
+int gg_sender_put(struct sender *sender, struct seen_process *seen, const struct gg_send_item *item,
+                  struct gg_sent_totals *totals);
 /* Call it after a look at which everything had room. */
 void gg_sender_end_full(struct sender *sender);
 
 /* --- fleet_looks.c -------------------------------------------------------------------------- */
 
-int gg_sender_look_for_fleet_at_profile(struct sender *sender);
+/* Sends the slots of a session that are over; of a finished one, all. */
+int gg_sender_send_session(struct sender *sender, const struct gg_model *model, bool is_finished);
 /* fleet_regions.c */
 int gg_sender_look_for_fleet_at_regions(struct sender *sender);
 /* Sends a slot, and the definitions that its answer asks for. */

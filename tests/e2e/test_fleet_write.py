@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What the store of a fleet has is what the profile has: each sample once, whatever is killed.
+"""The store of a fleet has what the profile has: each sample once, whatever is killed.
 
 GEIGER: the command; SEND_KILL: kills a process at a step; FORKS_PROGRAM: forks children that share
 blocks; FLEET_PROGRAM: allocates and frees for some slots.  FLEET_ROUNDS is the number of kills
@@ -43,14 +43,14 @@ def sums_of(store, table, count, where):
 
 
 def profile_sums(path, where):
-    """The same of a profile, whose view has each block once."""
+    """Like sums_of(), for a profile, whose view has each block once."""
     with contextlib.closing(sqlite3.connect(path)) as base:
         return list(base.execute("select count(*), total(bytes), total(bytes_variance), total(count) "
                                  f"from v_block where {where}").fetchone())
 
 
 def differs(what, found, wanted):
-    """The number of samples is exact, sums of doubles are close, and variances may be sums of floats."""
+    """The number of samples is exact, and sums of doubles are close; variances may be floats."""
     if found[0] != wanted[0]:
         return f"{what}: {found[0]} samples are not {wanted[0]}"
     for place, (a, b) in enumerate(zip(found, wanted)):
@@ -65,7 +65,7 @@ METRICS = {"allocated": 0, "freed": 1, "live": 2}
 
 
 def both_sums(store, metric, where):
-    """Of the samples that came one by one, and of those that came folded."""
+    """Sums over the samples that came one by one, and those that came folded."""
     table, count = ("live", "n") if metric == "live" else ("draw", metric)
     folded = store.ask(FOLDED.format(where=where, metric=METRICS[metric]))[0]
     return [a + float(b) for a, b in zip(sums_of(store, table, count, where), folded)]
@@ -188,7 +188,7 @@ def salvaged(folder):
 
 
 def allocated_of(path):
-    """What a report says was allocated, bytes and blocks: it counts what forked processes share once."""
+    """Allocated bytes and blocks of a report, which counts shared blocks once."""
     text = subprocess.run([GEIGER, "report", path, "--json", "--metric", "allocated"], check=True,
                           capture_output=True, text=True, timeout=120).stdout
     totals = json.loads(text)["totals"]
@@ -426,7 +426,7 @@ def mixed(key, seed):
 
 
 def test_shares(store):
-    """Forty hosts of one service, of which five should send stacks; then six more run for some slots."""
+    """Five of forty hosts should send stacks; then six more run for some slots."""
     receiver = Receiver(store.folder, "segments-shares", "--hosts", "5", "--tenant-rate", "1GiB")
     receiver.start()
     for number in range(40):

@@ -512,7 +512,7 @@ int gg_region_profile_load_several(struct gg_profile **ret_profile, char *const 
 
 	for (int i = 0; status == 0 && i < count; i++) {
 		status = add_path(&regions, paths[i]);
-		if (status == -ENOENT || status == -EBADMSG) { /* it went, or is none */
+		if (status == -ENOENT || status == -EBADMSG) { /* the file went, or is no region */
 			*error = (struct gg_error){ 0 };
 			status = 0;
 		}
