@@ -177,6 +177,7 @@ static bool seal(struct gg_receive *receive, const char *tenant, const struct gg
 	bool has_room;
 	int status;
 
+	snprintf(pending.tenant, sizeof(pending.tenant), "%s", tenant);
 	pthread_mutex_lock(&receive->mutex);
 	has_room = gg_array_reserve(&receive->pending, receive->pending.count + 1);
 	pthread_mutex_unlock(&receive->mutex);

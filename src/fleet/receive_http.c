@@ -2,8 +2,8 @@
 /*
  * receive_http - sockets and limits of a receiver, by libmicrohttpd.
  *
- * Limits  512 connections, 32 of one address unless it is loopback; 30 s of silence; 16 KiB for the
- *         head of a request; 4 MiB for a body, and 16 MiB for all that are on their way.
+ * Limits  512 connections; 30 s of silence, after which the server closes a connection; 16 KiB for
+ *         the head of a request; 4 MiB for a body, and 16 MiB for all that are on their way.
  */
 #include <errno.h>
 #include <microhttpd.h>

@@ -22,9 +22,12 @@ enum {
 	GROUP_BYTES = 12 << 20,
 	GROUP_COUNT = 256,
 	LINGER_MS = 300, /* so that a round has more than the first segment */
+	IDLE_MS = 1000,
 	RETRY_LEAST_MS = 500,
 	RETRY_MOST_MS = 30000,
-	REFUSALS_MAX = 8, /* of one segment alone, before it is set aside */
+	REFUSALS_MAX = 8,    /* of one segment alone, before it is set aside */
+	ABSENT_SECONDS = 10, /* that a tenant without tables waits, while others go on */
+	ABSENT_MAX = 64,
 };
 
 /* The order of inserts: rows that others name come first. */
@@ -42,6 +45,36 @@ struct insert_group {
 	size_t count;
 	char tenant[GG_SEGMENT_TENANT_MAX];
 };
+
+/* Tenants without tables, whose segments must not hold up those of others. */
+struct absent_tenant {
+	char name[GG_SEGMENT_TENANT_MAX];
+	uint64_t until_ns;
+};
+
+struct absent_tenants {
+	struct absent_tenant list[ABSENT_MAX];
+	size_t next;
+};
+
+static bool is_absent(const struct absent_tenants *absent, const char *tenant)
+{
+	uint64_t now_ns = gg_clock_monotonic_ns();
+
+	for (size_t i = 0; i < ABSENT_MAX; i++)
+		if (absent->list[i].until_ns > now_ns && strcmp(absent->list[i].name, tenant) == 0)
+			return true;
+	return false;
+}
+
+/* The oldest entry makes room: its tenant is only asked for earlier. */
+static void note_absent(struct absent_tenants *absent, const char *tenant)
+{
+	struct absent_tenant *entry = &absent->list[absent->next++ % ABSENT_MAX];
+
+	snprintf(entry->name, sizeof(entry->name), "%s", tenant);
+	entry->until_ns = gg_clock_monotonic_ns() + ABSENT_SECONDS * GG_NS_PER_S;
+}
 
 static void empty(struct insert_group *group)
 {
@@ -70,14 +103,22 @@ static void forget(struct gg_receive *receive, uint64_t number)
 /* Copies the pending segment after a number.  Returns false if there is no such segment. */
 static bool next_pending(struct gg_receive *receive, uint64_t after, struct gg_receive_pending *ret)
 {
-	bool has_one = false;
+	size_t low = 0, high;
+	bool has_one;
 
 	pthread_mutex_lock(&receive->mutex);
-	for (size_t i = 0; i < receive->pending.count && !has_one; i++)
-		if (receive->pending.items[i].number > after) {
-			*ret = receive->pending.items[i];
-			has_one = true;
-		}
+	high = receive->pending.count;
+	while (low < high) { /* they are sorted by number */
+		size_t middle = low + (high - low) / 2;
+
+		if (receive->pending.items[middle].number > after)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	has_one = low < receive->pending.count;
+	if (has_one)
+		*ret = receive->pending.items[low];
 	pthread_mutex_unlock(&receive->mutex);
 	return has_one;
 }
@@ -102,9 +143,20 @@ static void set_aside(struct gg_receive *receive, uint64_t number, const char *w
 	pthread_mutex_unlock(&receive->mutex);
 }
 
+/* Keeps the tenant of an old segment, so that nobody reads the file for it again. */
+static void note_tenant(struct gg_receive *receive, uint64_t number, const char *tenant)
+{
+	pthread_mutex_lock(&receive->mutex);
+	for (size_t i = 0; i < receive->pending.count; i++)
+		if (receive->pending.items[i].number == number)
+			snprintf(receive->pending.items[i].tenant, GG_SEGMENT_TENANT_MAX, "%s",
+			         tenant);
+	pthread_mutex_unlock(&receive->mutex);
+}
+
 /* Loads the next segments of one tenant after a number; `most` of them. */
-static void load(struct gg_receive *receive, struct insert_group *group, size_t most,
-                 uint64_t after)
+static void load(struct gg_receive *receive, struct insert_group *group,
+                 const struct absent_tenants *absent, size_t most, uint64_t after)
 {
 	struct gg_receive_pending pending;
 	uint64_t bytes = 0;
@@ -115,6 +167,10 @@ static void load(struct gg_receive *receive, struct insert_group *group, size_t 
 		int status;
 
 		after = pending.number;
+		if (pending.tenant[0] != '\0' &&
+		    (is_absent(absent, pending.tenant) ||
+		     (group->count > 0 && strcmp(group->tenant, pending.tenant) != 0)))
+			continue;
 		if (group->count > 0 && bytes + pending.bytes > GROUP_BYTES)
 			return;
 		*member = (struct group_member){ .number = pending.number,
@@ -128,7 +184,9 @@ static void load(struct gg_receive *receive, struct insert_group *group, size_t 
 		}
 		if (status < 0) /* such as -EMFILE: the next round tries again */
 			return;
-		if (group->count > 0 && strcmp(group->tenant, member->segment.tenant) != 0) {
+		note_tenant(receive, pending.number, member->segment.tenant);
+		if (is_absent(absent, member->segment.tenant) ||
+		    (group->count > 0 && strcmp(group->tenant, member->segment.tenant) != 0)) {
 			gg_segment_done(&member->segment);
 			continue;
 		}
@@ -338,7 +396,8 @@ static bool wait_for(struct gg_receive *receive, uint64_t wait_ms, bool until_wo
 void *gg_receive_insert(void *context)
 {
 	struct gg_receive *receive = context;
-	static struct insert_group group; /* one thread a process has it */
+	static struct insert_group group; /* one thread a process has them */
+	static struct absent_tenants absent;
 	uint64_t backoff_ms = 0, after = 0;
 	size_t most = GROUP_COUNT;
 
@@ -352,13 +411,14 @@ void *gg_receive_insert(void *context)
 		/* At the end, one more round: what it cannot insert stays for the next receiver. */
 		if (goes_on && backoff_ms == 0)
 			goes_on = wait_for(receive, LINGER_MS, false);
-		load(receive, &group, most, after);
+		load(receive, &group, &absent, most, after);
 		if (group.count == 0 && after > 0) { /* all are through: the oldest comes again */
 			after = 0;
-			load(receive, &group, most, after);
+			load(receive, &group, &absent, most, after);
 		}
 		if (group.count == 0) {
-			if (!goes_on)
+			/* Only tenants without tables are left: they come again after a while. */
+			if (!goes_on || !wait_for(receive, IDLE_MS, false))
 				return NULL;
 			continue;
 		}
@@ -371,6 +431,8 @@ void *gg_receive_insert(void *context)
 			after = 0;
 		} else {
 			note_failure(receive, &error);
+			if (status == -ENOENT)
+				note_absent(&absent, group.tenant);
 			if (status == -EBADMSG && most == 1)
 				note_refusal(receive, first, &error);
 			/* Alone, and the next one: a bad segment must not hold up the others. */
@@ -378,7 +440,8 @@ void *gg_receive_insert(void *context)
 				after = most == 1 ? first : 0;
 				most = 1;
 			}
-			backoff_ms = backoff_ms == 0                  ? RETRY_LEAST_MS
+			backoff_ms = status == -ENOENT                ? 0
+			             : backoff_ms == 0                ? RETRY_LEAST_MS
 			             : backoff_ms * 2 < RETRY_MOST_MS ? backoff_ms * 2
 			                                              : RETRY_MOST_MS;
 		}

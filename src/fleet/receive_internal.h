@@ -23,8 +23,9 @@
 
 struct gg_receive_pending {
 	uint64_t number, bytes;
-	bool is_old;            /* an earlier receiver sealed it: `batch` may have it */
-	unsigned refusal_count; /* the store answered, and took it not */
+	char tenant[GG_SEGMENT_TENANT_MAX]; /* "": not read yet */
+	bool is_old;                        /* an earlier receiver sealed it: `batch` may have it */
+	unsigned refusal_count;             /* the store answered, and took it not */
 };
 
 struct gg_receive_counts {
