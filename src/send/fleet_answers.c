@@ -136,18 +136,18 @@ static int select_stacks(struct gg_fleet_definitions *to, const struct gg_fleet_
 
 		for (size_t k = range->first; k <= range->last && k < from->stacks.count; k++) {
 			struct gg_fleet_stack stack = from->stacks.items[k];
-			const uint32_t *frames = &from->stack_frames.items[stack.first_frame];
+			size_t first = stack.first_frame;
 
 			stack.first_frame = to->stack_frames.count;
 			for (size_t n = 0; n < stack.frame_count; n++) {
-				struct gg_fleet_frame frame = from->frames.items[frames[n]];
+				uint32_t frame = from->stack_frames.items[first + n];
 
-				if (numbers[frames[n]] == 0) {
-					if (!gg_array_push(&to->frames, frame))
+				if (numbers[frame] == 0) {
+					if (!gg_array_push(&to->frames, from->frames.items[frame]))
 						status = -ENOMEM;
-					numbers[frames[n]] = (uint32_t)to->frames.count;
+					numbers[frame] = (uint32_t)to->frames.count;
 				}
-				if (!gg_array_push(&to->stack_frames, numbers[frames[n]] - 1))
+				if (!gg_array_push(&to->stack_frames, numbers[frame] - 1))
 					status = -ENOMEM;
 			}
 			if (!gg_array_push(&to->stacks, stack))

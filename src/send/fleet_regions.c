@@ -59,12 +59,14 @@ struct sent_sums {
 
 static int add_path(path_list *paths, const char *path)
 {
-	char *copy = strdup(path);
+	char *copy = strdup(path), **item = copy != NULL ? gg_array_add(paths) : NULL;
 
-	if (copy != NULL && gg_array_push(paths, copy))
-		return 0;
-	free(copy);
-	return -ENOMEM;
+	if (item == NULL) {
+		free(copy);
+		return -ENOMEM;
+	}
+	*item = copy;
+	return 0;
 }
 
 static int visit(const struct gg_listed_region *file, void *context)
