@@ -186,8 +186,7 @@ static bool take_look(struct gg_target_look *ret, struct gg_profile_writer *writ
 
 /* Adds the process of one region to the profile.  has_streams: managed memory follows. */
 static int add_region(struct gg_profile_writer *writer, struct gg_target_set *set, const char *path,
-                      bool has_streams, bool has_looks, uint64_t *last_ns,
-                      struct gg_error *error)
+                      bool has_streams, bool has_looks, uint64_t *last_ns, struct gg_error *error)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), status;
 	struct gg_region_view view;
@@ -295,8 +294,8 @@ static int add_regions(struct gg_profile *profile, struct region *regions, uint3
 
 		align(&writer, &session, first->start_monotonic_ns, &regions[i].header);
 		status = add_region(&writer, &set, regions[i].path,
-		                    runtimes != NULL && runtimes->runtimes.count > 0, has_looks, &last_ns,
-		                    error);
+		                    runtimes != NULL && runtimes->runtimes.count > 0, has_looks,
+		                    &last_ns, error);
 		end_ns = gg_profile_writer_time(&writer, last_ns);
 		session.end_ns = end_ns > session.end_ns ? end_ns : session.end_ns;
 	}
