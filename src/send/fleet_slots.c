@@ -324,14 +324,14 @@ static uint32_t put_frame(struct adding *adding, uint32_t number)
 	return (uint32_t)all->frames.count - 1;
 }
 
-struct stack_key {
+struct sought_stack {
 	const struct gg_slot_maker *maker;
 	struct gg_fleet_stack_id id;
 };
 
 static bool is_stack(uint64_t index, const void *context)
 {
-	const struct stack_key *key = context;
+	const struct sought_stack *key = context;
 
 	return memcmp(key->maker->all.stacks.items[index].bytes, key->id.bytes,
 	              sizeof(key->id.bytes)) == 0;
@@ -343,7 +343,7 @@ static uint32_t put_stack(struct adding *adding, uint32_t stack)
 	struct gg_slot_maker *maker = adding->maker;
 	struct gg_fleet_definitions *all = &maker->definitions;
 	struct gg_fleet_stack made = { .first_frame = all->stack_frames.count };
-	struct stack_key key = { .maker = maker };
+	struct sought_stack key = { .maker = maker };
 	uint64_t ids[GG_FLEET_DEPTH_MAX], hash, index;
 
 	/* Whole stacks: which frames are the allocator's is a question of names, for reports. */

@@ -61,7 +61,7 @@ print(report["samples"], int(1000 * (live["high"] - live["low"]) / 2 / live["est
 an_error_is_kept_with_few_samples_of_blocks_that_pass() {
 	local seed samples permille
 	for seed in 1 2 3; do
-		read -r samples permille < <(error_profile 5% $seed)
+		read -r samples permille < <(error_profile 5% "$seed")
 		echo "seed $seed: $samples samples, error $permille per mille"
 		((samples < 25000 && permille <= 50)) || return 1
 	done

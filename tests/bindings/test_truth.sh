@@ -117,7 +117,7 @@ fails_to_resize() {
 		__import__("os")._exit(0)
 	END
 	for interval in 512k 1k; do
-		equals 'the resize' "$("$GEIGER" record --quiet -i $interval -o fails.geiger -- "$python" fails.py)" failed ||
+		equals 'the resize' "$("$GEIGER" record --quiet -i "$interval" -o fails.geiger -- "$python" fails.py)" failed ||
 			return
 		live=$("$GEIGER" sql --csv fails.geiger \
 			"select count(*) from sample where size >= 50 << 20 and t_free is null" | tail -n 1)
