@@ -220,7 +220,7 @@ TEST(nothing_can_be_changed)
 		"attach 'x' as y",
 		"vacuum into '/tmp/geiger-sql-copy'",
 		"pragma journal_mode = wal",
-		"pragma user_version = 7",
+		"pragma user_version = 8",
 		"pragma query_only = off",
 		"begin",
 		"reindex",
