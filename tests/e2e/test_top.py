@@ -204,7 +204,9 @@ def texts(region, pid):
 
 def listed(*arguments):
     done = run("--json", "--limit", "0", *arguments)
-    return {row["pid"]: row for row in json.loads(done.stdout)["processes"]}, done
+    # An older process with the same number may have left a region.
+    rows = sorted(json.loads(done.stdout)["processes"], key=lambda row: row["state"] != "dead")
+    return {row["pid"]: row for row in rows}, done
 
 
 def lists(program):
