@@ -230,12 +230,12 @@ static int store_value(const struct cursor *c, const struct match *m, char *valu
 		*(uint64_t *)m->field = number;
 		return 0;
 	case GG_OPTION_COUNT_IF:
+	case GG_OPTION_COUNT:
+		/* Only the first of the two may have no value. */
 		if (value == NULL) {
 			*(uint64_t *)m->field = GG_OPTION_COUNT_NONE;
 			return 0;
 		}
-		/* fall through */
-	case GG_OPTION_COUNT:
 		status = parse_count(value, &number);
 		if (status < 0)
 			return bad_value(c, m->option, value,
