@@ -121,7 +121,7 @@ static const struct gg_status_meaning exit_statuses[] = {
 const struct gg_command gg_command_fleet_receive = {
 	.name = "fleet receive",
 	.summary = "take slots of many hosts, and insert them into a store",
-	.usage = "[--store URL|DIR] [--listen ADDRESS:PORT] [OPTION]...",
+	.usage = "[--store URL|DIR] [OPTION]...",
 	.details =
 		"Hosts send slots to it: 'geiger send --to fleet://HOST:PORT'.  It writes each to\n"
 		"its directory, answers, and inserts it into ClickHouse.  A kill at any moment\n"

@@ -54,7 +54,7 @@ static const struct gg_option record_option_table[] = {
 	{ "every", 0, GG_OPTION_TIME, offsetof(struct record_options, send.every_seconds), "TIME",
 	  "with --send: time between profiles (60s)" },
 	{ "slot", 0, GG_OPTION_TIME, offsetof(struct record_options, send.slot_seconds), "TIME",
-	  "with --send to a fleet: the length of its slots (10m)" },
+	  "with --send to a fleet: length of its slots (10m)" },
 	{ "service", 0, GG_OPTION_TEXT, offsetof(struct record_options, send.service), "NAME",
 	  "with --send: service.name (the program's name)" },
 	{ "label", 0, GG_OPTION_PAIRS, offsetof(struct record_options, send.labels), "KEY=VALUE",
