@@ -2,7 +2,7 @@
 /* test_base_fast_clock - the clock that counts ticks agrees with the real one. */
 #include "base/fast_clock.h"
 
-#include <threads.h>
+#include <pthread.h>
 
 #include "base/clock.h"
 #include "test.h"
@@ -53,7 +53,7 @@ TEST(readings_are_those_of_the_real_clock)
 	CHECK(has_counter() ? counted > 0 : counted == 0);
 }
 
-static int read_in_thread(void *unused)
+static void *read_in_thread(void *unused)
 {
 	struct gg_fast_clock clock = { 0 };
 
@@ -61,20 +61,20 @@ static int read_in_thread(void *unused)
 	CHECK(error_ns(&clock) == 0); /* a new clock begins with a real reading */
 	CHECK(!has_counter() || clock.limit != 0);
 	CHECK(error_ns(&clock) < 100000);
-	return 0;
+	return NULL;
 }
 
 TEST(a_new_thread_takes_the_rate_that_is_known)
 {
 	struct gg_fast_clock clock = { 0 };
 	uint64_t begin = gg_clock_monotonic_ns();
-	thrd_t thread;
+	pthread_t thread;
 
 	gg_fast_clock_use_counter(has_counter());
 	while (gg_clock_monotonic_ns() < begin + 3 * GG_FAST_CLOCK_MEASURED_NS)
 		gg_fast_clock_ns(&clock);
-	REQUIRE(thrd_create(&thread, read_in_thread, NULL) == thrd_success);
-	thrd_join(thread, NULL);
+	REQUIRE(pthread_create(&thread, NULL, read_in_thread, NULL) == 0);
+	pthread_join(thread, NULL);
 }
 
 /* As after a sleep of the machine, in which ticks went on and the clock did not. */
