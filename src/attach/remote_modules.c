@@ -246,6 +246,22 @@ static int read_once(struct gg_remote_modules *ret_modules, const struct gg_remo
 	return status < 0 ? status : -ENOEXEC;
 }
 
+/* True if the kernel has mapped no loader for the program. */
+static bool is_linked_statically(const struct gg_remote_memory *memory)
+{
+	struct program_place place;
+	Elf64_Phdr header;
+
+	if (read_place(&place, memory->pid) < 0 || place.loader_base != 0)
+		return false;
+	for (uint64_t i = 0; i < place.header_count; i++)
+		if (gg_remote_memory_read(memory, place.headers + i * sizeof(header), &header,
+		                          sizeof(header)) < 0 ||
+		    header.p_type == PT_INTERP)
+			return false;
+	return true;
+}
+
 int gg_remote_modules_read(struct gg_remote_modules *ret_modules,
                            const struct gg_remote_memory *memory, struct gg_error *error)
 {
@@ -266,6 +282,10 @@ int gg_remote_modules_read(struct gg_remote_modules *ret_modules,
 	if (status == 0)
 		return 0;
 	snprintf(name, sizeof(name), "%d", (int)memory->pid);
+	if (is_linked_statically(memory))
+		return gg_error_set(error, status, name,
+		                    "Start it by 'geiger record', or with GEIGER_ACTIVE=1.",
+		                    "it is statically linked, with the agent in it");
 	return gg_error_set(error, status, name, NULL,
 	                    status == -EAGAIN ? "the loader has not started the program yet"
 	                                      : "its list of modules cannot be read");

@@ -297,7 +297,9 @@ static void judge_modules(struct gg_survey *survey)
 	struct gg_error error = { 0 };
 
 	if (gg_remote_modules_read(&survey->modules, &survey->memory, &error) < 0) {
-		add(survey, "loader", "Attach again when it runs.", "%s", error.message);
+		add(survey, "loader",
+		    error.advice[0] != '\0' ? error.advice : "Attach again when it runs.", "%s",
+		    error.message);
 		return;
 	}
 	survey->has_modules = true;

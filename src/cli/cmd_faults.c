@@ -16,7 +16,7 @@ struct faults_options {
 	bool fail;
 };
 
-enum { FORMAT_TEXT, FORMAT_JSON, STATUS_FAULTS = 3 };
+enum { FORMAT_TEXT, FORMAT_JSON, STATUS_FAULTS = 3, STATUS_UNGUARDED = 4 };
 
 static int print_faults(const struct gg_model *model, uint32_t pid,
                         const struct gg_invocation *invocation)
@@ -40,8 +40,7 @@ static int run(struct gg_invocation *invocation)
 	struct gg_model *model;
 	struct gg_query query;
 	char unused[128]; /* gg_cli_take_window() needs it */
-	size_t count;
-	int status = gg_cli_take_window(invocation, &options->common, "faults", unused);
+	int verdict, status = gg_cli_take_window(invocation, &options->common, "faults", unused);
 
 	if (status == 0)
 		status = gg_cli_make_query(&options->common, "faults", &query, invocation->error);
@@ -50,17 +49,20 @@ static int run(struct gg_invocation *invocation)
 		                           invocation->error);
 	if (status < 0)
 		return status;
-	count = gg_report_count_faults(model, query.pid);
+	verdict = gg_report_count_faults(model, query.pid) > 0     ? STATUS_FAULTS
+	          : gg_report_count_guarded(model, query.pid) == 0 ? STATUS_UNGUARDED
+	                                                           : 0;
 	status = print_faults(model, query.pid, invocation);
 	gg_model_free(model);
-	return status == 0 && options->fail && count > 0 ? STATUS_FAULTS : status;
+	return status == 0 && options->fail ? verdict : status;
 }
 
 #define AT(field) offsetof(struct faults_options, field)
 
 static const struct gg_option options[] = {
 	{ "format", 0, GG_OPTION_CHOICE, AT(format), "text|json", "how to print them" },
-	{ "fail", 0, GG_OPTION_FLAG, AT(fail), NULL, "exit with 3 if there are any" },
+	{ "fail", 0, GG_OPTION_FLAG, AT(fail), NULL,
+	  "exit with 3 if there are any, with 4 if no block was guarded" },
 	GG_OPTIONS_SHARED(gg_cli_process_options, AT(common)),
 	GG_OPTIONS_SHARED(gg_cli_name_options, AT(common)),
 	GG_OPTIONS_SHARED(gg_cli_output_options, AT(common)),
@@ -72,6 +74,7 @@ static const struct gg_status_meaning exit_statuses[] = {
 	{ "1", "the profile could not be read" },
 	{ "2", "the request was wrong" },
 	{ "3", "with --fail: there are memory errors" },
+	{ "4", "with --fail: no block was guarded" },
 	{ NULL, NULL },
 };
 

@@ -31,6 +31,7 @@ struct guarded_slot {
 	uint32_t is_reported;
 	uint32_t class;
 	uint64_t freed_number; /* guarded blocks so far when it was freed */
+	uint64_t life;         /* guarded blocks so far when it was placed, with itself */
 	uintptr_t start;       /* of the block */
 	size_t bytes;          /* requested */
 	uintptr_t open_begin, open_end;
@@ -130,12 +131,16 @@ static struct guarded_slot *take_slot(uint32_t *ret_number)
 	return NULL;
 }
 
+struct block_place {
+	uintptr_t start, open_begin, open_end;
+};
+
 /*
  * Chooses the block's place.  A right-aligned block ends as near to the slot's end as its alignment
  * allows.  False: the slot is too small for it.
  */
-static bool place(struct guarded_slot *slot, uint32_t number, size_t bytes, size_t alignment_bytes,
-                  bool is_right)
+static bool find_place(struct block_place *ret_place, uint32_t number, size_t bytes,
+                       size_t alignment_bytes, bool is_right)
 {
 	uintptr_t begin = slot_begin(number), end = begin + SLOT_BYTES, start;
 	uintptr_t page = gg_malloc_page_bytes - 1, mask = alignment_bytes - 1;
@@ -146,11 +151,19 @@ static bool place(struct guarded_slot *slot, uint32_t number, size_t bytes, size
 	start = is_right ? (end - length) & ~mask : (begin + mask) & ~mask;
 	if (start < begin || start > end - length)
 		return false;
-	gg_store_relaxed(&slot->start, start);
-	gg_store_relaxed(&slot->bytes, bytes);
-	slot->open_begin = start & ~page;
-	slot->open_end = (start + length + page) & ~page;
+	ret_place->start = start;
+	ret_place->open_begin = start & ~page;
+	ret_place->open_end = (start + length + page) & ~page;
 	return true;
+}
+
+/* After the pages are open: without them, the facts of the slot's last block stay true. */
+static void take_place(struct guarded_slot *slot, const struct block_place *place, size_t bytes)
+{
+	gg_store_relaxed(&slot->start, place->start);
+	gg_store_relaxed(&slot->bytes, bytes);
+	gg_store_relaxed(&slot->open_begin, place->open_begin);
+	gg_store_relaxed(&slot->open_end, place->open_end);
 }
 
 static void checked_ranges(const struct guarded_slot *slot, uintptr_t *ret_first,
@@ -188,6 +201,7 @@ void *gg_malloc_guard_sample(void *home, unsigned class, size_t bytes, size_t al
 	uint64_t chance = mix(guard_seed + (gg_add_relaxed(&sample_number, 1) + 1) *
 	                                           UINT64_C(0x9e3779b97f4a7c15));
 	struct guarded_slot *slot;
+	struct block_place place;
 	uint32_t number, before;
 
 	if (chance % guard_share != 0 || gg_load_relaxed(&guard_is_off) != 0)
@@ -198,18 +212,19 @@ void *gg_malloc_guard_sample(void *home, unsigned class, size_t bytes, size_t al
 		return NULL;
 	}
 	before = slot->start != 0 ? STATE_FREED : STATE_EMPTY;
-	if (!place(slot, number, bytes, alignment_bytes, (chance >> 63) != 0) ||
-	    !gg_malloc_make_writable((void *)slot->open_begin, /* NOLINT */
-	                             slot->open_end - slot->open_begin)) {
+	if (!find_place(&place, number, bytes, alignment_bytes, (chance >> 63) != 0) ||
+	    !gg_malloc_make_writable((void *)place.open_begin, /* NOLINT */
+	                             place.open_end - place.open_begin)) {
 		gg_store_release(&slot->state, before);
 		gg_add_relaxed(&unplaced_count, 1);
 		return NULL;
 	}
+	take_place(slot, &place, bytes);
 	fill(slot);
 	slot->class = class;
 	slot->sample.home = home;
 	slot->sample.class_interval = class_interval;
-	gg_add_relaxed(&guarded_count, 1);
+	gg_store_relaxed(&slot->life, gg_add_relaxed(&guarded_count, 1) + 1);
 	gg_add_relaxed(&live_count, 1);
 	/* Release: pairs with the acquires of all functions that find the block. */
 	gg_store_release(&slot->state, STATE_LIVE);
@@ -257,10 +272,19 @@ static bool claim_report(struct guarded_slot *slot)
 	return true;
 }
 
+/* The slot stays as it is from now on. */
+static void retire(struct guarded_slot *slot)
+{
+	uint32_t freed = STATE_FREED;
+
+	(void)!gg_cas_acq_rel(&slot->state, &freed, STATE_RETIRED);
+}
+
 static void fill_fault(const struct guarded_slot *slot, uint32_t number,
                        struct gg_malloc_fault *fault)
 {
 	fault->number = number;
+	fault->life = gg_load_relaxed(&slot->life);
 	fault->block = gg_load_relaxed(&slot->start);
 	fault->bytes = gg_load_relaxed(&slot->bytes);
 }
@@ -277,6 +301,7 @@ static void report_free(struct guarded_slot *slot, uint32_t number, const void *
 
 	if (!claim_report(slot))
 		return;
+	retire(slot);
 	fill_fault(slot, number, &fault);
 	/* Another thread frees it just now. */
 	fault.is_freed = state == STATE_FREED || state == STATE_RETIRED || state == STATE_CHANGING;
@@ -367,21 +392,19 @@ enum gg_malloc_guard_answer gg_malloc_guard_explain(uintptr_t address,
 	fill_fault(slot, number, &fault);
 	if (fault.block == 0)
 		return GG_MALLOC_GUARD_FOREIGN;
+	if (state == STATE_LIVE && address >= gg_load_relaxed(&slot->open_begin) &&
+	    address < gg_load_relaxed(&slot->open_end)) {
+		*ret_fault = fault;
+		return GG_MALLOC_GUARD_LIVE;
+	}
 	fault.is_freed = state != STATE_LIVE;
-	if (address < fault.block)
-		fault.kind = GG_MALLOC_FAULT_UNDERFLOW;
-	else if (address >= fault.block + fault.bytes)
-		fault.kind = GG_MALLOC_FAULT_OVERFLOW;
-	else if (!fault.is_freed) /* it was closed when the access came, and is used again */
-		return GG_MALLOC_GUARD_KNOWN;
+	fault.kind = address < fault.block ? GG_MALLOC_FAULT_UNDERFLOW : GG_MALLOC_FAULT_OVERFLOW;
 	/* As GWP-ASan says it: near a freed block, the free is the first thing to look at. */
 	if (fault.is_freed)
 		fault.kind = GG_MALLOC_FAULT_USE_AFTER_FREE;
 	if (!claim_report(slot))
 		return GG_MALLOC_GUARD_KNOWN;
-	/* The slot stays as it is from now on. */
-	if (state == STATE_FREED)
-		(void)!gg_cas_acq_rel(&slot->state, &state, STATE_RETIRED);
+	retire(slot);
 	*ret_fault = fault;
 	return GG_MALLOC_GUARD_NEW;
 }

@@ -54,6 +54,7 @@ struct gg_malloc_fault {
 	size_t bytes;      /* of the block, as requested */
 	bool is_freed;     /* the block was freed before */
 	bool at_free;      /* found when the block was freed, some time after the access */
+	uint64_t life;     /* another number for each block that the slot has had */
 };
 
 /* Guards one sample in `share`.  False: there is no address space.  Once, before threads. */
@@ -114,11 +115,16 @@ bool gg_malloc_guard_find(const void *p, struct gg_malloc_guarded *ret_block);
 
 enum gg_malloc_guard_answer {
 	GG_MALLOC_GUARD_FOREIGN, /* no block was ever near: a wild pointer */
-	GG_MALLOC_GUARD_KNOWN,   /* the slot has a report already, or the access can be repeated */
+	GG_MALLOC_GUARD_KNOWN,   /* the slot has a report already */
+	GG_MALLOC_GUARD_LIVE,    /* the page is of a live block, so it was open, or is by now */
 	GG_MALLOC_GUARD_NEW,     /* the caller reports the fault */
 };
 
-/* Explains an access to an address in the pool that has faulted. */
+/*
+ * Explains an access to an address in the pool that has faulted.  LIVE has two reasons: the block
+ * got the slot after the access, so a repeated access succeeds; or the program itself has closed
+ * the page by mprotect(), so it faults again in the same life of the slot.
+ */
 enum gg_malloc_guard_answer gg_malloc_guard_explain(uintptr_t address,
                                                     struct gg_malloc_fault *ret_fault);
 

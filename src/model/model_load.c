@@ -446,22 +446,46 @@ static struct gg_profile_fault_place read_place(const struct gg_model_load *load
 	};
 }
 
+/* Returns the name that equals the text, so that no other text of a file is ever printed. */
+static const char *name_among(const char *const *names, size_t count, const char *text,
+                              const char *otherwise)
+{
+	for (size_t i = 0; i < count; i++)
+		if (text != NULL && strcmp(names[i], text) == 0)
+			return names[i];
+	return otherwise;
+}
+
+static const char *kind_of(const char *text)
+{
+	static const char *const kinds[] = { "use after free", "buffer overflow",
+		                             "buffer underflow", "double free", "invalid free" };
+
+	return name_among(kinds, GG_COUNT(kinds), text, "unknown");
+}
+
+static const char *access_of(const char *text)
+{
+	static const char *const accesses[] = { "read", "write", "execution" };
+
+	return name_among(accesses, GG_COUNT(accesses), text, NULL);
+}
+
 static int read_fault(const struct gg_profile_fault *fault, void *context)
 {
 	struct gg_model_load *load = context;
 	struct gg_profile_fault *kept = gg_array_add(&load->builder->faults);
-	int status = 0;
 
 	if (kept == NULL)
 		return out_of_memory(load);
 	*kept = *fault;
 	kept->process = gg_model_load_number(&load->processes, fault->process);
-	kept->kind = text(load, fault->kind != NULL ? fault->kind : "unknown", &status);
-	kept->access = text(load, fault->access, &status);
+	kept->kind = kind_of(fault->kind);
+	kept->access = access_of(fault->access);
 	kept->accessed = read_place(load, &fault->accessed);
 	kept->allocated = read_place(load, &fault->allocated);
 	kept->freed = read_place(load, &fault->freed);
-	return status;
+	return 0;
 }
 
 static int read_note(const char *note, void *context)

@@ -78,7 +78,7 @@ struct gg_profile_fault_place {
 struct gg_profile_fault {
 	uint32_t process;
 	const char *kind;   /* "use after free", "buffer overflow", ... */
-	const char *access; /* "read", "write"; NULL: unknown, or a free */
+	const char *access; /* "read", "write", "execution"; NULL: unknown, or a free */
 	bool at_free;       /* found when the block was freed, some time after the access */
 	uint64_t address;   /* that was accessed or freed; at_free: of the first byte changed */
 	uint64_t block;     /* 0: unknown */

@@ -111,6 +111,7 @@ enum gg_region_counter {
 	GG_COUNT_ASKED_ERROR,       /* the largest error to hold so far, in millionths */
 	GG_COUNT_BIASED,      /* samples of the scheme GG_SCHEME_BIASED; in a view 0 without any */
 	GG_COUNT_FAULTS,      /* memory errors that guarded blocks have shown */
+	GG_COUNT_GUARDED,     /* blocks that were guarded */
 	GG_COUNTER_COUNT = 48 /* space for more; the reader prints the named ones */
 };
 
@@ -500,10 +501,11 @@ enum gg_region_fault_kind {
 };
 
 enum {
-	GG_REGION_FAULT_WRITE = 1, /* the access was a write; neither of these: nobody knows */
+	GG_REGION_FAULT_WRITE = 1, /* the access was a write; no access named: nobody knows */
 	GG_REGION_FAULT_READ = 2,  /* it was a read */
 	GG_REGION_FAULT_AT_FREE =
 		4, /* found when the block was freed, some time after the access */
+	GG_REGION_FAULT_EXECUTE = 8, /* the processor fetched an instruction */
 };
 
 /* The place of a thread at a fault, an allocation, or a free. */

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "region/layout.h"
+#include "region/reader/view.h"
 #include "report/screen_text.h"
 
 enum { FAULT_FRAMES_MAX = 256, FRAME_INDENT = 4, LEAST_NAME = 20 };
@@ -21,6 +23,18 @@ size_t gg_report_count_faults(const struct gg_model *model, uint32_t pid)
 
 	for (size_t i = 0; i < model->fault_count; i++)
 		count += is_chosen(model, &model->faults[i], pid);
+	return count;
+}
+
+uint64_t gg_report_count_guarded(const struct gg_model *model, uint32_t pid)
+{
+	const char *name = gg_region_counter_name(GG_COUNT_GUARDED);
+	uint64_t count = 0;
+
+	for (size_t i = 0; i < model->counter_count; i++)
+		if (model->counters[i].name != NULL && strcmp(model->counters[i].name, name) == 0 &&
+		    (pid == 0 || model->processes[model->counters[i].process].pid == pid))
+			count += model->counters[i].value;
 	return count;
 }
 
@@ -112,7 +126,10 @@ static void append_fault(const struct gg_report *report, const struct gg_profile
 	const struct gg_profile_process *process = &report->model->processes[fault->process];
 	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
 
-	gg_buf_printf(out, "%s%s%s", report->style.strong, fault->kind, report->style.reset);
+	gg_buf_append_text(out, report->style.strong);
+	gg_screen_text_append(out, fault->kind, gg_report_room(report, 0, LEAST_NAME),
+	                      report->figures.ascii);
+	gg_buf_append_text(out, report->style.reset);
 	if (report->model->process_count > 2) /* the first one is a placeholder */
 		gg_buf_printf(out, " in process %" PRIu32, process->pid);
 	gg_buf_append_text(out, "\n");
@@ -147,7 +164,13 @@ void gg_report_faults_text(const struct gg_report *report, uint32_t pid, struct 
 		append_fault(report, &model->faults[i], out);
 		is_first = false;
 	}
-	if (is_first)
+	if (is_first && gg_report_count_guarded(model, pid) == 0)
+		gg_screen_text_append_paragraph(
+			out,
+			"no block was guarded in this recording, so it can show no memory errors: "
+			"'geiger record --malloc --guard' guards blocks",
+			report->width, report->figures.ascii);
+	else if (is_first)
 		gg_buf_append_text(out, "no memory errors were found\n");
 }
 
@@ -181,6 +204,7 @@ void gg_report_faults_json(const struct gg_report *report, uint32_t pid, struct 
 	gg_json_open(&json, NULL, '{');
 	gg_json_integer(&json, "version", 1);
 	gg_json_text(&json, "command", model->sessions[0].command);
+	gg_json_number(&json, "guarded_count", (double)gg_report_count_guarded(model, pid));
 	gg_json_open(&json, "faults", '[');
 	for (size_t i = 0; i < model->fault_count; i++) {
 		const struct gg_profile_fault *fault = &model->faults[i];

@@ -17,3 +17,6 @@ void gg_report_append_fault_count(const struct gg_report *report, struct gg_buf 
 
 /* Returns how many errors the process had.  pid: 0: of all processes. */
 size_t gg_report_count_faults(const struct gg_model *model, uint32_t pid);
+
+/* Returns how many blocks the process has guarded; 0: it could show no errors. */
+uint64_t gg_report_count_guarded(const struct gg_model *model, uint32_t pid);

@@ -119,11 +119,31 @@ void gg_agent_log_to(const char *path)
 		memcpy(log_path, path != NULL ? path : "", length + 1);
 }
 
+bool gg_agent_log_text(const char *text, size_t length)
+{
+	int saved_errno = errno, fd = -1, cancel;
+
+	/* Both open() and write() are cancellation points. */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	/* With GEIGER_LOG nothing goes to stderr, even if the file cannot be opened. */
+	if (log_path[0] != '\0')
+		fd = gg_syscall_open_shared(log_path, O_WRONLY | O_APPEND | O_CREAT);
+	else if (is_stderr() && is_writable(STDERR_FILENO))
+		fd = STDERR_FILENO;
+	if (fd >= 0)
+		gg_agent_log_write(fd, text, length);
+	if (fd >= 0 && log_path[0] != '\0')
+		close(fd);
+	pthread_setcancelstate(cancel, NULL);
+	errno = saved_errno;
+	return fd >= 0;
+}
+
 void gg_agent_log(const char *text, ...)
 {
 	struct log_line line = { .used = 0 };
 	char digits[GG_DIGITS_MAX];
-	int saved_errno = errno, fd = -1;
+	int saved_errno = errno;
 	va_list texts;
 
 	add(&line, "geiger[");
@@ -135,15 +155,7 @@ void gg_agent_log(const char *text, ...)
 	va_end(texts);
 	gg_assert(line.used < sizeof(line.text));
 	line.text[line.used++] = '\n';
-	/* With GEIGER_LOG nothing goes to stderr, even if the file cannot be opened. */
-	if (log_path[0] != '\0')
-		fd = gg_syscall_open_shared(log_path, O_WRONLY | O_APPEND | O_CREAT);
-	else if (is_stderr() && is_writable(STDERR_FILENO))
-		gg_agent_log_write(STDERR_FILENO, line.text, line.used);
-	if (fd >= 0) {
-		gg_agent_log_write(fd, line.text, line.used);
-		close(fd);
-	}
+	(void)gg_agent_log_text(line.text, line.used);
 	errno = saved_errno;
 }
 

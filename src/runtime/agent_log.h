@@ -6,7 +6,8 @@
  *   gg_agent_log("GEIGER_SCHEME: 'x' is not a scheme", "; using ", "poisson", GG_AGENT_LOG_END);
  *   geiger[4711]: GEIGER_SCHEME: 'x' is not a scheme; using poisson
  *
- * The agent writes nothing else to the program's streams.  A message is one write() to the file
+ * The agent writes nothing else to the program's streams, except reports of memory errors
+ * (gg_agent_log_text).  A message is one write() to the file
  * GEIGER_LOG, opened for appending for that one line.  Without GEIGER_LOG it goes to stderr, if
  * that is still what it was when the program started.  In a directory that other users can write,
  * GEIGER_LOG must be a plain file of root's or of the program's user (gg_syscall_open_shared).
@@ -17,6 +18,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
 enum { GG_AGENT_LOG_LINE_MAX = 1024 };
@@ -31,6 +33,12 @@ void gg_agent_log_to(const char *path);
 
 /* Writes one line of all the texts up to GG_AGENT_LOG_END. */
 __attribute__((sentinel)) void gg_agent_log(const char *text, ...);
+
+/*
+ * Writes text of several lines, as it is, to where messages go.  False: there is no such place now,
+ * for example because stderr is a full pipe.
+ */
+bool gg_agent_log_text(const char *text, size_t length);
 
 /*
  * Writes without SIGPIPE, which a pipe without a reader raises, and without SIGXFSZ, which the

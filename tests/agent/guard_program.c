@@ -4,13 +4,20 @@
  *
  *   guard_program KIND SIZE      plants one error with a block of that size, prints "went on"
  */
+#include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -284,11 +291,144 @@ static void exhaust(void)
 	}
 }
 
+/* A write barrier: the program closes pages of its own block, and its handler opens them. */
+static volatile int barrier_count;
+
+static void open_page(int signal, siginfo_t *info, void *context)
+{
+	(void)signal;
+	(void)context;
+	barrier_count++;
+	mprotect((void *)((uintptr_t)info->si_addr & ~(uintptr_t)4095), 4096, /* NOLINT */
+	         PROT_READ | PROT_WRITE);
+}
+
+static void use_barrier(void)
+{
+	struct sigaction action = { .sa_sigaction = open_page, .sa_flags = SA_SIGINFO };
+
+	sigaction(SIGSEGV, &action, NULL);
+	for (int i = 1; i <= 50; i++) {
+		char *p = hide(aligned_alloc(4096, 8192));
+
+		mprotect(p, 4096, PROT_READ);
+		write_at(p + 8);
+		if (barrier_count != i || p[8] != 7)
+			exit(15);
+		free(p);
+	}
+}
+
+/* Calls a freed block as a function. */
+static void jump_to_freed(void)
+{
+	char *p = allocate_victim(100);
+
+	free_victim(p);
+	fflush(stdout);
+	((void (*)(void))(uintptr_t)hide(p))();
+}
+
+/* Descriptor 2 becomes a file of the program, as in a daemon. */
+static void replace_stderr(const char *path)
+{
+	close(STDERR_FILENO);
+	if (open(path, O_CREAT | O_TRUNC | O_RDWR, 0600) != STDERR_FILENO)
+		exit(16);
+}
+
+/* Standard error is a pipe without room, which nobody reads. */
+static void fill_stderr(void)
+{
+	static char bytes[4096];
+	int ends[2];
+
+	if (pipe(ends) < 0 || fcntl(ends[1], F_SETFL, O_NONBLOCK) < 0)
+		exit(17);
+	while (write(ends[1], bytes, sizeof(bytes)) > 0)
+		continue;
+	fcntl(ends[1], F_SETFL, 0);
+	dup2(ends[1], STDERR_FILENO);
+}
+
+/* A sandbox that kills for a call that sends a signal. */
+static void forbid_sending(void)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_rt_tgsigqueueinfo, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog filter = { .len = 4, .filter = code };
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) < 0)
+		exit(18);
+}
+
+static char *volatile closed_block;
+
+static void touch_closed(int signal)
+{
+	(void)signal;
+	read_at(closed_block);
+}
+
+/* A handler that touches a freed block is pending when the thread touches another one. */
+static void be_interrupted(void)
+{
+	for (int i = 0; i < 20; i++) {
+		sigset_t set;
+		char *p = allocate_victim(100);
+
+		closed_block = allocate_victim(100);
+		free_victim(p);
+		free_victim(closed_block);
+		signal(SIGUSR1, touch_closed);
+		sigemptyset(&set);
+		sigaddset(&set, SIGUSR1);
+		pthread_sigmask(SIG_BLOCK, &set, NULL);
+		raise(SIGUSR1);
+		pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+		read_at(p);
+	}
+}
+
+/* Runs a kind that is more than an access or a free.  Returns 0 for an unknown name. */
+static int plant_special(const char *kind, const char *path)
+{
+	if (strcmp(kind, "barrier") == 0) {
+		use_barrier();
+	} else if (strcmp(kind, "jump") == 0) {
+		jump_to_freed();
+	} else if (strcmp(kind, "database") == 0) {
+		replace_stderr(path);
+		plant("read", 100);
+	} else if (strcmp(kind, "full-pipe") == 0) {
+		fill_stderr();
+		plant("read", 100);
+	} else if (strcmp(kind, "sandbox") == 0) {
+		forbid_sending();
+		write_at((char *)16); /* NOLINT */
+	} else if (strcmp(kind, "interrupted") == 0) {
+		be_interrupted();
+	} else if (strcmp(kind, "abort-ignored") == 0) {
+		signal(SIGABRT, SIG_IGN);
+		plant("double-free", 100);
+	} else {
+		return 0;
+	}
+	return 1;
+}
+
 int main(int argc, char **argv)
 {
 	const char *kind = argc > 1 ? argv[1] : "";
 
-	if (strcmp(kind, "handler") == 0) {
+	if (plant_special(kind, argc > 2 ? argv[2] : "")) {
+		fflush(stdout);
+	} else if (strcmp(kind, "handler") == 0) {
 		install_handler();
 		plant("read", 100);
 		puts("went on");

@@ -79,7 +79,7 @@ nothing_is_guarded_by_default() {
 # As without the library: exit status, signal, and the handler with its siginfo.
 other_faults_are_the_programs() {
 	local mode plain status
-	for mode in handler wild ignored late-handler small-stack deep own-stack killed; do
+	for mode in handler wild ignored late-handler small-stack deep own-stack killed sandbox; do
 		"$program" "$mode" >"$scratch/plain" 2>&1
 		plain=$?
 		guarded "$mode"
@@ -116,6 +116,66 @@ an_error_can_end_the_program() {
 	[[ $("$geiger" faults "$scratch"/regions/*.region | head -1) == "use after free" ]] || return 1
 	GEIGER_GUARD_ENDS=1 guarded double-free 100
 	[[ $? == 134 ]]
+}
+
+an_error_ends_a_program_that_ignores_abort() {
+	GEIGER_GUARD_ENDS=1 guarded abort-ignored
+	local status=$?
+	echo "status $status"
+	((status == 132 || status == 133)) && ! grep -q 'went on' "$scratch/text"
+}
+
+# The program's file gets no report, and a pipe that nobody reads does not stop the program.
+reports_respect_the_programs_files() {
+	guarded database "$scratch/database" || return 1
+	[[ ! -s $scratch/database && $(<"$scratch/text") == "went on" ]] || return 1
+	[[ $("$geiger" faults "$scratch"/regions/*.region | head -1) == "use after free" ]] || return 1
+	guarded full-pipe & local pid=$!
+	for _ in {1..300}; do
+		kill -0 $pid 2>/dev/null || break
+		sleep 0.1
+	done
+	kill $pid 2>/dev/null
+	wait $pid && [[ $(<"$scratch/text") == "went on" ]]
+}
+
+reports_go_to_the_log() {
+	GEIGER_LOG=$scratch/log guarded read 100 || return 1
+	[[ $(<"$scratch/text") == "went on" ]] && grep -q 'End GWP-ASan' "$scratch/log"
+}
+
+a_jump_into_a_freed_block_ends_the_program() {
+	local status
+	guarded jump
+	status=$?
+	[[ $status == 139 && $(grep -c 'Use After Free' "$scratch/text") == 1 ]] || return 1
+	[[ $("$geiger" faults "$scratch"/regions/*.region | sed -n 2p) == "execution of "* || $(uname -m) != x86_64 ]]
+}
+
+write_barriers_work() {
+	guarded barrier && [[ $(<"$scratch/text") == "went on" ]]
+}
+
+handlers_may_touch_closed_blocks() {
+	guarded interrupted && [[ $(tail -1 "$scratch/text") == "went on" ]]
+}
+
+a_recording_without_guards_says_so() {
+	share=0 guarded read 100 || return 1
+	[[ $("$geiger" faults "$scratch"/regions/*.region) == *"no block was guarded"* ]] || return 1
+	"$geiger" faults --fail "$scratch"/regions/*.region >/dev/null
+	[[ $? == 4 ]] || return 1
+	guarded exhaust || return 1
+	[[ $("$geiger" faults --fail "$scratch"/regions/*.region) == "no memory errors were found" ]]
+}
+
+# A kind that a hostile file names is not printed.
+unknown_kinds_are_not_printed() {
+	command -v sqlite3 >/dev/null || return 0
+	cp "$scratch/a.geiger" "$scratch/b.geiger"
+	sqlite3 "$scratch/b.geiger" "update fault set kind = char(27) || '[31mX', access = char(27) || 'Y'" || return 1
+	"$geiger" faults "$scratch/b.geiger" >"$scratch/text" || return 1
+	[[ $(head -1 "$scratch/text") == unknown ]] && ! grep -q $'\e' "$scratch/text"
 }
 
 limited_memory_is_no_obstacle() {
@@ -163,4 +223,12 @@ check "with GEIGER_GUARD_ENDS an error ends the program after its report" an_err
 check "with little address space, blocks are guarded too" limited_memory_is_no_obstacle
 check "a recorded profile has the errors" a_session_has_them
 check "options are checked" options_are_checked
+check "with GEIGER_GUARD_ENDS an error ends a program that ignores SIGABRT" an_error_ends_a_program_that_ignores_abort
+check "reports go to no file of the program, and do not wait for a full pipe" reports_respect_the_programs_files
+check "reports go to GEIGER_LOG" reports_go_to_the_log
+check "a jump into a freed block has a report, and ends the program" a_jump_into_a_freed_block_ends_the_program
+check "a program may close pages of its own blocks" write_barriers_work
+check "handlers may touch closed blocks" handlers_may_touch_closed_blocks
+check "a recording without guards says so" a_recording_without_guards_says_so
+check "unknown kinds of a profile are not printed" unknown_kinds_are_not_printed
 finish

@@ -121,6 +121,17 @@ without_says_so() {
 }
 check without_the_archive_a_line_says_so without_says_so
 
+# Two agents would sample each block twice.
+dynamic_has_one_agent() {
+	cc "${options[@]}" -o twice "$sources/program.c" $(linked agent) || return
+	"$geiger" record -i 64 -o x.geiger -- ./twice >out 2>messages || return
+	cat out messages
+	[[ $(<out) == finished && $(sqlite3 x.geiger 'select count(*) from process') == 2 ]] || return
+	sqlite3 x.geiger 'select text from note' | grep 'linked dynamically' || return
+	GEIGER_ACTIVE=1 ./twice 2>&1 >out | grep 'linked dynamically'
+}
+check the_archive_does_nothing_in_a_dynamic_program dynamic_has_one_agent
+
 # Without a wish in the environment the program leaves nothing behind.
 waits() {
 	mkdir -p regions

@@ -4,6 +4,7 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -338,6 +339,34 @@ TEST(accesses_are_explained_once_for_each_slot)
 	CHECK(!fault.is_freed);
 }
 
+/* The program closes a page of its block: an access is its own affair. */
+static void close_own_page(void)
+{
+	char *p = hide(geiger_aligned_alloc(page_bytes, 2 * page_bytes));
+	struct gg_malloc_fault fault = { 0 };
+	uint64_t life;
+
+	while (!is_guarded(p)) {
+		geiger_free(p);
+		p = hide(geiger_aligned_alloc(page_bytes, 2 * page_bytes));
+	}
+	mprotect(p, page_bytes, PROT_READ);
+	if (gg_malloc_guard_explain((uintptr_t)p + 8, &fault) != GG_MALLOC_GUARD_LIVE)
+		last_fault.kind = GG_MALLOC_FAULT_OVERFLOW;
+	life = fault.life;
+	if (gg_malloc_guard_explain((uintptr_t)p + 8, &fault) != GG_MALLOC_GUARD_LIVE ||
+	    fault.life != life)
+		last_fault.kind = GG_MALLOC_FAULT_OVERFLOW;
+	mprotect(p, page_bytes, PROT_READ | PROT_WRITE);
+	geiger_free(p);
+}
+
+TEST(a_page_that_the_program_closes_is_no_fault_of_its_block)
+{
+	begin();
+	CHECK_EQ_I64(fault_of(close_own_page).kind, 0);
+}
+
 /* --- slots --- */
 
 /* As the picture in guarded_blocks.h has it. */
@@ -364,6 +393,27 @@ TEST(a_freed_slot_rests)
 		geiger_free(other);
 		CHECK(faults(p));
 	}
+}
+
+static void use_after_double_free(void)
+{
+	char *p = any_block(64);
+
+	geiger_free(p);
+	geiger_free(hide(p));
+	for (uint32_t i = 0; i < 4 * gg_malloc_guard_pool.slot_count; i++) {
+		char *other = any_block(64);
+
+		if (slot_of(other) == slot_of(p))
+			last_fault.kind = 0;
+		geiger_free(other);
+	}
+}
+
+TEST(the_slot_of_a_double_free_is_never_used_again)
+{
+	begin();
+	CHECK_EQ_I64(fault_of(use_after_double_free).kind, GG_MALLOC_FAULT_DOUBLE_FREE);
 }
 
 TEST(at_most_half_of_the_slots_are_in_use)

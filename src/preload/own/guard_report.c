@@ -3,6 +3,7 @@
 #include "preload/own/guard_report.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/printable.h"
 #include "malloc/guarded_blocks.h"
 #include "preload/capture.h"
 #include "runtime/agent_log.h"
@@ -47,7 +49,13 @@ static struct trace frees[GG_MALLOC_GUARD_SLOTS_MAX];
 static bool error_ends; /* the program */
 
 static gg_signal_chain_handler on_segv;
-static struct gg_signal_chain chain = { .signal = SIGSEGV, .ours = on_segv, .takes_ignored = true };
+/*
+ * SIGSEGV is blocked in its handler.  A handler of the program that interrupted ours and touched a
+ * closed page would end the process, so other signals wait.
+ */
+static struct gg_signal_chain chain = {
+	.signal = SIGSEGV, .ours = on_segv, .takes_ignored = true, .blocks_others = true
+};
 
 /* from_pc: of the interrupted code; 0: of the caller of this library. */
 static void take_trace(struct trace *trace, uint64_t from_pc)
@@ -78,8 +86,11 @@ static void take_trace(struct trace *trace, uint64_t from_pc)
 
 void gg_guard_report_guarded(uint32_t number, bool is_free)
 {
-	if (!is_free)
+	if (!is_free) {
 		frees[number].place.time_ns = 0;
+		if (gg_process_is_current())
+			gg_region_count(&gg_process.region, GG_COUNT_GUARDED, 1);
+	}
 	take_trace(is_free ? &frees[number] : &allocations[number], 0);
 }
 
@@ -87,26 +98,36 @@ void gg_guard_report_guarded(uint32_t number, bool is_free)
 
 /* One report at a time. */
 static struct text {
-	uint32_t is_used;
+	uint32_t owner; /* the pid of the process that writes one; 0: none does */
+	bool is_cut;    /* a part could not be written, so the rest is left out */
 	size_t length;
 	char bytes[REPORT_BYTES];
 } text;
 
 static bool begin_text(void)
 {
-	for (int i = 0; i < TURN_TRIES; i++) {
-		uint32_t unused = 0;
+	uint32_t pid = (uint32_t)getpid(), owner = 0;
 
-		if (gg_cas_acq_rel(&text.is_used, &unused, 1))
+	for (int i = 0; i < TURN_TRIES; i++) {
+		/*
+		 * A child inherits the word of a thread that it does not have.  A vfork child
+		 * shares its parent's memory, so the parent's threads may still write there.
+		 */
+		if ((owner == 0 || (owner != pid && !gg_process_is_vforked())) &&
+		    gg_cas_acq_rel(&text.owner, &owner, pid)) {
+			text.length = 0;
+			text.is_cut = false;
 			return true;
+		}
 		sched_yield();
+		owner = gg_load_relaxed(&text.owner);
 	}
-	return false; /* its owner was in the parent of this process, or is stopped */
+	return false; /* its owner is stopped */
 }
 
 static void flush(void)
 {
-	gg_agent_log_write(STDERR_FILENO, text.bytes, text.length);
+	text.is_cut = text.is_cut || !gg_agent_log_text(text.bytes, text.length);
 	text.length = 0;
 }
 
@@ -120,6 +141,21 @@ static void put(const char *part)
 		flush();
 	memcpy(text.bytes + text.length, part, length);
 	text.length += length;
+}
+
+/* Appends the path of a module, which the program has named. */
+static void put_path(const char *path)
+{
+	size_t length = strlen(path), bytes;
+	char part[5];
+	int code;
+
+	for (; length > 0; path += bytes, length -= bytes) {
+		bytes = gg_printable_next(path, length, &code);
+		memcpy(part, path, bytes);
+		part[bytes] = '\0';
+		put(code >= 0 && gg_printable_is_harmless((unsigned)code) ? part : "?");
+	}
 }
 
 static void put_number(uint64_t number)
@@ -155,7 +191,7 @@ static void put_frames(const struct trace *trace)
 		put_address(trace->pcs[i] - 1);
 		if (gg_module_table_find(trace->pcs[i] - 1, path, sizeof(path), &bias)) {
 			put(" (");
-			put(path);
+			put_path(path);
 			put("+");
 			put_address(trace->pcs[i] - 1 - bias);
 			put(")");
@@ -239,7 +275,7 @@ static void write_text(const struct gg_malloc_fault *fault, const struct trace *
 		put_trace(fault->block, " was allocated by thread ", &allocations[fault->number]);
 	put("\n*** End GWP-ASan report ***\n");
 	flush();
-	gg_store_release(&text.is_used, 0);
+	gg_store_release(&text.owner, 0);
 }
 
 /* --- the record --- */
@@ -272,47 +308,108 @@ void gg_guard_report_fault(const struct gg_malloc_fault *fault)
 	take_trace(&access, 0);
 	write_record(fault, &access, fault->at_free ? GG_REGION_FAULT_WRITE : 0);
 	write_text(fault, &access);
-	if (error_ends)
+	if (error_ends) {
 		syscall(SYS_tgkill, getpid(), gg_syscall_tid(), SIGABRT);
+		/* The program blocks or ignores it, or its handler has returned. */
+		__builtin_trap();
+	}
 	errno = saved_errno;
 }
 
 /* --- the signal --- */
 
 #if defined(__x86_64__)
-enum { PAGE_FAULT_WRITE = 2 }; /* of the error code that the processor pushes */
+/* The error code that the processor pushes has these bits. */
+enum { PAGE_FAULT_WRITE = 2, PAGE_FAULT_FETCH = 16 };
 #define PC(machine) ((uint64_t)(machine)->gregs[REG_RIP])
-static uint32_t access_of(const mcontext_t *machine)
+static bool is_fetch(uintptr_t address, const mcontext_t *machine)
 {
+	/* An instruction may begin on the page before. */
+	return address == PC(machine) ||
+	       ((uint64_t)machine->gregs[REG_ERR] & PAGE_FAULT_FETCH) != 0;
+}
+
+static uint32_t access_of(uintptr_t address, const mcontext_t *machine)
+{
+	if (is_fetch(address, machine))
+		return GG_REGION_FAULT_EXECUTE;
 	return ((uint64_t)machine->gregs[REG_ERR] & PAGE_FAULT_WRITE) != 0 ? GG_REGION_FAULT_WRITE
 	                                                                   : GG_REGION_FAULT_READ;
 }
 #else
 #define PC(machine) ((uint64_t)(machine)->pc)
-static uint32_t access_of(const mcontext_t *machine)
+static bool is_fetch(uintptr_t address, const mcontext_t *machine)
 {
-	(void)machine;
-	return 0;
+	return address == PC(machine);
+}
+
+static uint32_t access_of(uintptr_t address, const mcontext_t *machine)
+{
+	return is_fetch(address, machine) ? GG_REGION_FAULT_EXECUTE : 0;
 }
 #endif
+
+/* The thread's last access to a page of a live block that has faulted. */
+static _Thread_local struct {
+	uintptr_t address;
+	uint64_t pc, life;
+} repeated __attribute__((tls_model("initial-exec")));
+
+/*
+ * False: the program has closed the page of its block, because the access faults again in the same
+ * life of the block.
+ */
+static bool is_first_fault(uintptr_t address, uint64_t pc, uint64_t life)
+{
+	bool is_first = repeated.address != address || repeated.pc != pc || repeated.life != life;
+
+	repeated.address = is_first ? address : 0;
+	repeated.pc = pc;
+	repeated.life = life;
+	return is_first;
+}
 
 /* False: the access is not to be repeated. */
 static bool resolve(uintptr_t address, const ucontext_t *context)
 {
+	const mcontext_t *machine = &context->uc_mcontext;
 	struct gg_malloc_fault fault;
 	struct trace access;
 	enum gg_malloc_guard_answer answer = gg_malloc_guard_explain(address, &fault);
 
 	if (answer == GG_MALLOC_GUARD_FOREIGN)
 		return false;
+	if (answer == GG_MALLOC_GUARD_LIVE)
+		return is_first_fault(address, PC(machine), fault.life);
 	if (answer == GG_MALLOC_GUARD_NEW) {
-		take_trace(&access, PC(&context->uc_mcontext));
-		write_record(&fault, &access, access_of(&context->uc_mcontext));
+		take_trace(&access, PC(machine));
+		write_record(&fault, &access, access_of(address, machine));
 		write_text(&fault, &access);
 		if (error_ends)
 			return false;
 	}
-	return gg_malloc_guard_open(address);
+	/* No page is opened for execution: the program would run what it finds there. */
+	return !is_fetch(address, machine) && gg_malloc_guard_open(address);
+}
+
+/*
+ * Sends a process's signal again, now with the default action.  The kernel spares the first process
+ * of a container this end: then the signal comes to us as before.
+ */
+static void send_again(int signal, siginfo_t *info)
+{
+	struct sigaction standard = { .sa_handler = SIG_DFL }, ours;
+	sigset_t set, before;
+
+	gg_real.sigaction(signal, &standard, &ours);
+	syscall(SYS_rt_tgsigqueueinfo, getpid(), gg_syscall_tid(), signal, info);
+	if (getpid() != 1)
+		return; /* the signal comes when this handler returns */
+	sigemptyset(&set);
+	sigaddset(&set, signal);
+	pthread_sigmask(SIG_UNBLOCK, &set, &before);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	gg_real.sigaction(signal, &ours, NULL);
 }
 
 /* Does what the signal would have done without us. */
@@ -322,12 +419,15 @@ static void pass_on(int signal, siginfo_t *info, void *context)
 
 	if (gg_signal_chain_call(&chain, info, context))
 		return;
+	/*
+	 * The access faults again, with its own siginfo, and the default action ends the process.
+	 * A sandbox may allow no system call that sends a signal.
+	 */
+	if (info->si_code > 0)
+		gg_real.sigaction(signal, &standard, NULL);
 	/* A process may ignore a signal that it gets from another one, and no fault of its own. */
-	if (info->si_code <= 0 && chain.theirs.sa_handler == SIG_IGN)
-		return;
-	/* The default action ends the process when the signal comes again, after this handler. */
-	gg_real.sigaction(signal, &standard, NULL);
-	syscall(SYS_rt_tgsigqueueinfo, getpid(), gg_syscall_tid(), signal, info);
+	else if (chain.theirs.sa_handler != SIG_IGN)
+		send_again(signal, info);
 }
 
 static void on_segv(int signal, siginfo_t *info, void *context)

@@ -10,15 +10,19 @@
  * Start   The program records under `geiger record`, with the variables that `geiger env` prints,
  *         and with GEIGER_ACTIVE=1.  Otherwise the agent waits until libgeiger starts it.
  * Note    An ELF note tells `geiger record` that the agent is in the program; it survives strip.
+ * Loader  In a program that is linked dynamically, the agent does nothing and says so.
  * Absent  The adapters of languages and the functions that other allocators export, because both
  *         are found by name.  A library that a static program loads by dlopen() is not hooked.
  */
 #include <errno.h>
+#include <link.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 
 #include "abi/agent_functions.h"
+#include "base/atomic.h"
 #include "base/compiler.h"
 #include "preload/attach/attach_upkeep.h"
 #include "preload/sample.h"
@@ -185,10 +189,35 @@ bool gg_operator_frames_has(uint64_t pc)
 	return false;
 }
 
-/* A sanitizer's runtime does not work in programs that are linked statically. */
+/*
+ * True if the program has a loader.  Then `geiger record` preloads an agent, and two agents would
+ * sample each block twice.  A position-independent static program has no PT_INTERP.
+ */
+static bool has_loader(void)
+{
+	const ElfW(Phdr) *headers = (const ElfW(Phdr) *)getauxval(AT_PHDR); /* NOLINT */
+	size_t count = getauxval(AT_PHNUM);
+
+	for (size_t i = 0; headers != NULL && i < count; i++)
+		if (headers[i].p_type == PT_INTERP)
+			return true;
+	return false;
+}
+
+/*
+ * A sanitizer's runtime does not work in programs that are linked statically.  A loader's name
+ * keeps the agent from a start as well.
+ */
 const char *gg_sanitizer_runtime(void)
 {
-	return NULL;
+	static uint32_t known; /* 0: not yet, 1: there is no loader, 2: there is one */
+	uint32_t answer = gg_load_relaxed(&known);
+
+	if (gg_unlikely(answer == 0)) {
+		answer = has_loader() ? 2 : 1;
+		gg_store_relaxed(&known, answer);
+	}
+	return answer == 2 ? "the loader" : NULL;
 }
 
 /* Nothing attaches to a program without a loader. */
@@ -236,6 +265,16 @@ __attribute__((constructor(101))) static void construct(void)
 {
 	struct gg_thread *t = &gg_thread;
 
+	if (gg_sanitizer_runtime() != NULL) {
+		if (is_wanted()) {
+			gg_agent_log_init();
+			gg_agent_log_to(gg_environment_get("GEIGER_LOG"));
+			gg_agent_log("the program is linked dynamically, so the agent that is "
+			             "linked into it does nothing: 'geiger record' preloads one",
+			             GG_AGENT_LOG_END);
+		}
+		return;
+	}
 	gg_unwind_init();
 	if (!gg_thread_enter(t))
 		return;

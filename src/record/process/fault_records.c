@@ -42,9 +42,10 @@ int gg_fault_records_write(struct gg_target *target, const struct gg_region_view
 		struct gg_profile_fault fault = {
 			.process = target->id,
 			.kind = kind_name(from->kind),
-			.access = (from->flags & GG_REGION_FAULT_WRITE) != 0  ? "write"
-			          : (from->flags & GG_REGION_FAULT_READ) != 0 ? "read"
-			                                                      : NULL,
+			.access = (from->flags & GG_REGION_FAULT_WRITE) != 0     ? "write"
+			          : (from->flags & GG_REGION_FAULT_READ) != 0    ? "read"
+			          : (from->flags & GG_REGION_FAULT_EXECUTE) != 0 ? "execution"
+			                                                         : NULL,
 			.at_free = (from->flags & GG_REGION_FAULT_AT_FREE) != 0,
 			.address = from->address,
 			.block = from->block,

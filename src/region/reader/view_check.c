@@ -144,6 +144,7 @@ const char *gg_region_counter_name(uint32_t counter)
 		[GG_COUNT_ASKED_ERROR] = "millionths of error asked for",
 		[GG_COUNT_BIASED] = "samples of a biased sampler",
 		[GG_COUNT_FAULTS] = "memory errors",
+		[GG_COUNT_GUARDED] = "guarded blocks",
 	};
 
 	return counter < GG_COUNT(names) ? names[counter] : NULL;

@@ -3,10 +3,14 @@
 #include "runtime/signals/signal_chain.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stddef.h>
+#include <string.h>
+#include <ucontext.h>
 
 #include "base/assert.h"
 #include "base/atomic.h"
+#include "base/compiler.h"
 #include "runtime/platform/real_functions.h"
 #include "runtime/process.h"
 
@@ -23,6 +27,34 @@ static bool is_default(gg_signal_chain_handler *handler)
 static bool is_ours(const struct gg_signal_chain *chain, const struct sigaction *action)
 {
 	return action->sa_sigaction == chain->ours;
+}
+
+/* Adds all signals that no fault raises to our mask. */
+static void block_others(sigset_t *mask)
+{
+	static const int of_faults[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS };
+	sigset_t theirs = *mask;
+
+	sigfillset(mask);
+	for (size_t i = 0; i < GG_COUNT(of_faults); i++)
+		if (sigismember(&theirs, of_faults[i]) != 1)
+			sigdelset(mask, of_faults[i]);
+}
+
+/* Sets the mask that their handler would have, were it the kernel's. */
+static void set_their_mask(const struct gg_signal_chain *chain, const ucontext_t *context)
+{
+	sigset_t mask;
+
+	/* The kernel has filled its own 64 bits of uc_sigmask alone. */
+	sigemptyset(&mask);
+	memcpy(&mask, &context->uc_sigmask, sizeof(uint64_t));
+	for (int signal = 1; signal < NSIG; signal++)
+		if (sigismember(&chain->theirs.sa_mask, signal) == 1)
+			sigaddset(&mask, signal);
+	if ((chain->theirs.sa_flags & (int)SA_NODEFER) == 0)
+		sigaddset(&mask, chain->signal);
+	pthread_sigmask(SIG_SETMASK, &mask, NULL);
 }
 
 void gg_signal_chain_take(struct gg_signal_chain *chain)
@@ -45,6 +77,8 @@ void gg_signal_chain_take(struct gg_signal_chain *chain)
 		ours.sa_flags |= SA_ONSTACK | SA_RESTART;
 	ours.sa_flags = (ours.sa_flags | SA_SIGINFO) & ~(int)SA_RESETHAND;
 	ours.sa_sigaction = chain->ours;
+	if (chain->blocks_others)
+		block_others(&ours.sa_mask);
 	gg_real.sigaction(chain->signal, &ours, NULL);
 }
 
@@ -66,6 +100,8 @@ bool gg_signal_chain_call(struct gg_signal_chain *chain, siginfo_t *info, void *
 		gg_store_release(&chain->their_handler, (gg_signal_chain_handler *)(void *)SIG_DFL);
 		chain->theirs.sa_handler = SIG_DFL; /* flags and mask stay, as in the kernel */
 	}
+	if (chain->blocks_others)
+		set_their_mask(chain, context);
 	handler(chain->signal, info, context);
 	return true;
 }

@@ -7,6 +7,8 @@
  *
  * Not so     A program that sets its handler by the bare system call gets the signal instead of us.
  * Threads    any; two threads that set handlers at once race, as they do with the system call.
+ * Mask       with `blocks_others`, signals that no fault raises wait until ours ends or calls
+ *            theirs, which gets the mask that the kernel would have set, by one system call.
  * Cost       two system calls when the signal is taken, and two for each of the program's calls for
  *            it.
  */
@@ -23,6 +25,7 @@ struct gg_signal_chain {
 	uint32_t is_on; /* 1: the signal comes to us, or did until the program ignored it */
 	gg_signal_chain_handler *ours;
 	bool takes_ignored;                     /* takes the signal even if it is ignored */
+	bool blocks_others;                     /* no handler interrupts ours */
 	struct sigaction theirs;                /* the program's action */
 	gg_signal_chain_handler *their_handler; /* of that action: one word, for our handler */
 };
