@@ -40,10 +40,16 @@ struct summary_build {
 	struct gg_sample_sums samples;
 };
 
+/* Exact sums may have bytes without a count. */
+static bool has_nothing(const struct gg_metric_sum *sum)
+{
+	return sum->sample_count == 0 && !(sum->bytes > 0);
+}
+
 static bool is_empty(const struct gg_metric_sums *pair)
 {
-	return pair->live.sample_count == 0 && pair->allocated.sample_count == 0 &&
-	       pair->left.sample_count == 0;
+	return has_nothing(&pair->live) && has_nothing(&pair->allocated) &&
+	       has_nothing(&pair->left);
 }
 
 static int add_aggregate(const struct gg_profile_aggregate *aggregate, void *context)

@@ -79,7 +79,7 @@ static void add_tally(struct gg_tally *side, const struct gg_tally *tally, bool 
 
 static bool is_empty(const struct gg_tally *tally)
 {
-	return tally->sample_count == 0 && !gg_tally_is_uncertain(tally);
+	return gg_tally_is_empty(tally) && !gg_tally_is_uncertain(tally);
 }
 
 static int add_result(struct diff_build *run, const struct gg_model *model,

@@ -241,7 +241,7 @@ static void finish(struct detail_run *run)
 		struct gg_tally *tally = &run->ages[class];
 		struct gg_row_piece piece = { .key = class };
 
-		if (tally->sample_count == 0 && !gg_tally_is_uncertain(tally))
+		if (gg_tally_is_empty(tally) && !gg_tally_is_uncertain(tally))
 			continue;
 		gg_query_filter_expose(&run->filter, tally);
 		piece.tally = *tally;

@@ -38,7 +38,7 @@ static struct gg_why_range by_samples(const struct gg_why_input *input)
 	                                             false);
 	double bytes = gg_tally_estimate(&input->live, GG_BYTES).value;
 
-	if (input->samples_all && input->live.sample_count == 0 && input->live.incomplete == 0 &&
+	if (input->samples_all && gg_tally_is_empty(&input->live) && input->live.incomplete == 0 &&
 	    !(input->live.unbounded_bytes > 0))
 		return (struct gg_why_range){ 0, 0, 0 };
 	return (struct gg_why_range){ bytes, interval.low, interval.high };

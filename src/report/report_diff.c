@@ -27,7 +27,7 @@ static struct gg_figure figure_of(const struct gg_diff_report *report, const str
                                   bool discovered)
 {
 	return gg_figure_of(tally, report->diff->unit, report->look.confidence,
-	                    discovered && tally->sample_count > 0);
+	                    discovered && !gg_tally_is_empty(tally));
 }
 
 /* As it is compared: times the scale, so that it and the difference add up to what is after. */

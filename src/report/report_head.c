@@ -73,9 +73,9 @@ static void append_both(const struct gg_report *report, const char *name,
 {
 	append_name(name, out);
 	append_tally(report, tally, GG_BYTES, FIGURE_WIDTH, out);
-	if (tally->sample_count > 0)
+	if (!gg_tally_is_empty(tally))
 		append_tally(report, tally, GG_ALLOCATIONS, FIGURE_WIDTH, out);
-	gg_buf_printf(out, "%s\n", tally->sample_count > 0 || remark[0] == ',' ? remark : "");
+	gg_buf_printf(out, "%s\n", !gg_tally_is_empty(tally) || remark[0] == ',' ? remark : "");
 }
 
 static void append_peak(const struct gg_report *report, struct gg_buf *out)
@@ -645,7 +645,7 @@ void gg_report_append_inexact(const struct gg_report *report, const struct gg_ta
 	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
 	struct gg_figure figure = gg_figure_of(unplaced, GG_BYTES, report->confidence, false);
 
-	if (report->head == GG_HEAD_NONE || unplaced->sample_count == 0)
+	if (report->head == GG_HEAD_NONE || gg_tally_is_empty(unplaced))
 		return;
 	gg_buf_append_text(&text, "note: this moment or window is inexact: of ");
 	gg_figure_append(&report->figures, &figure, &text);
@@ -810,7 +810,7 @@ double gg_report_most_hidden(const struct gg_report *report, size_t first)
 		const struct gg_query_row *row = &result->rows[best[i]];
 		const struct gg_tally *tally = result->query.sort_by_total ? row->total : row->self;
 
-		if (tally->sample_count == 0 && report->summary->interval_bytes == 1)
+		if (gg_tally_is_empty(tally) && report->summary->interval_bytes == 1)
 			continue; /* every allocation was sampled, so nothing was missed */
 		most = fmax(most, gg_interval_of(tally, unit, report->confidence,
 		                                 gg_report_is_discovered(result, row))

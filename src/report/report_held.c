@@ -41,7 +41,7 @@ static double error_of(const struct gg_tally *tally, double confidence)
 	double bytes = gg_tally_estimate(tally, GG_BYTES).value;
 	struct gg_interval interval;
 
-	if (tally->sample_count == 0 || !(bytes > 0))
+	if (gg_tally_is_empty(tally) || !(bytes > 0))
 		return NAN;
 	interval = gg_interval_of(tally, GG_BYTES, confidence, false);
 	return isfinite(interval.high) ? (interval.high - interval.low) / 2 / bytes : NAN;

@@ -9,7 +9,7 @@ static size_t shown_count(const struct gg_query_result *result, size_t count)
 	size_t shown = 0;
 
 	while (shown < count && shown < GG_REPORT_LARGEST_MAX && shown < result->row_count &&
-	       result->rows[shown].self->sample_count > 0)
+	       !gg_tally_is_empty(result->rows[shown].self))
 		shown++;
 	return shown;
 }

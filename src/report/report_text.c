@@ -68,7 +68,7 @@ void gg_report_move_start_code(const struct gg_model *model, struct gg_query_res
 		const struct gg_query_row *row = &result->rows[i];
 		const struct gg_model_function *function = &model->functions[row->key];
 
-		if (row->self->sample_count == 0 && function->is_named &&
+		if (gg_tally_is_empty(row->self) && function->is_named &&
 		    gg_symbol_is_start_code(function->short_name))
 			moved[moved_count++] = *row;
 		else
@@ -189,7 +189,7 @@ static bool make_figures(const struct gg_report *report, struct columns *columns
 		columns->self.figures[i] = figure_of(report, row, row->self);
 		columns->total.figures[i] = figure_of(report, row, row->total);
 		/* A function that only calls others allocates nothing, as far as is known. */
-		if (columns->has_total && row->self->sample_count == 0)
+		if (columns->has_total && gg_tally_is_empty(row->self))
 			columns->self.figures[i] = gg_figure_between(0, 0, INFINITY,
 			                                             result->query.unit);
 	}

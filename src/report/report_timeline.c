@@ -196,7 +196,7 @@ static void append_without_moments(const struct gg_report *report,
 	if (!gg_model_has_history(report->model) && report->fleet == NULL)
 		gg_buf_append_text(out, "note: recorded without history: the chart has only what "
 		                        "was never freed\n");
-	if (timeline->without_moments.sample_count == 0)
+	if (gg_tally_is_empty(&timeline->without_moments))
 		return;
 	gg_buf_append_text(&text, "note: not in the chart, because its moments are not known: ");
 	gg_figure_append(&report->figures, &figure, &text);

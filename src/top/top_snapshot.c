@@ -152,7 +152,7 @@ static char *label_of(const struct snapshot_run *run, uint32_t key)
 /* False: the row allocated nothing itself and only calls others, which `geiger tree` shows. */
 static bool is_shown(const struct gg_query_row *row)
 {
-	return row->self->sample_count > 0 || gg_tally_is_uncertain(row->self);
+	return !gg_tally_is_empty(row->self) || gg_tally_is_uncertain(row->self);
 }
 
 static struct gg_top_row *add_row(struct snapshot_run *run, uint32_t key,

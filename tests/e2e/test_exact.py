@@ -54,6 +54,10 @@ def rows(file):
             for table in ("coarse", "total", "stack", "v_stack", "v_function", "v_timeline")]
 
 
+def sql(file, statement):
+    return json.loads(geiger("sql", "--json", file, statement).stdout)[0]
+
+
 def packed_profiles_have_the_same_rows():
     assert geiger("pack", "--undo", "-o", "plain.geiger", "a.geiger").returncode == 0
     assert 3 * os.path.getsize("a.geiger") < os.path.getsize("plain.geiger")
@@ -196,6 +200,40 @@ def a_profile_that_is_being_recorded_has_each_block_once():
     assert figures_of("h.geiger") == (4, 7), figures_of("h.geiger")
 
 
+# Each tick of the recorder sees as many frees as allocations, and their sizes differ.
+REPLACER = """
+import ctypes, time
+libc = ctypes.CDLL(None)
+libc.malloc.restype, libc.malloc.argtypes, libc.free.argtypes = ctypes.c_void_p, [ctypes.c_size_t], [ctypes.c_void_p]
+held = libc.malloc(10)
+for i in range(16):
+    time.sleep(0.15)
+    new = libc.malloc(10 if i & 1 else 1000000)
+    libc.free(held)
+    held = new
+libc.free(held)
+"""
+
+
+def bytes_that_replace_other_bytes_are_in_all_readers():
+    recorded = geiger("record", "--exact", "-o", "i.geiger", "--", sys.executable, "-S", "-c", REPLACER)
+    assert recorded.returncode == 0, recorded.stderr
+    alone = sql("i.geiger", "select count(*) as n from coarse where samples = 0 and size > 0")["n"]
+    truth = sql("i.geiger", "select sum(allocated_size) as bytes, sum(allocated_count) as count from total")
+    assert alone > 0 and truth["bytes"] > 8000000, (alone, truth)
+    totals = json.loads(geiger("report", "--json", "i.geiger").stdout)["totals"]
+    assert totals["allocated_bytes"] == figure(truth["bytes"]), (totals, truth)
+    assert totals["allocated_count"] == figure(truth["count"]), (totals, truth)
+    assert sql("i.geiger", "select sum(allocated_bytes) as bytes from v_stack_sum")["bytes"] == truth["bytes"]
+    assert geiger("merge", "-o", "j.geiger", "i.geiger").returncode == 0
+    merged = json.loads(geiger("report", "--json", "j.geiger").stdout)["totals"]
+    assert merged["allocated_bytes"]["estimate"] == truth["bytes"], (merged, truth)
+    collapsed = geiger("export", "--format", "collapsed", "-m", "allocated", "i.geiger").stdout
+    assert sum(int(line.rsplit(" ", 1)[1]) for line in collapsed.splitlines()) == truth["bytes"], truth
+    assert geiger("html", "-o", "i.html", "i.geiger").returncode == 0
+    assert geiger("check", "i.geiger").returncode == 0
+
+
 def options_of_sampling_are_refused():
     for words in (["-i", "4k"], ["--scheme", "stride"], ["--seed", "1"], ["--mmap"], ["--free-stacks"]):
         run = geiger("record", "--exact", *words, "--", "true")
@@ -229,6 +267,8 @@ def main():
         skip("operators_of_each_allocator_count_once", "there is no C++ compiler")
     check("a_profile_that_is_being_recorded_has_each_block_once",
           problem(a_profile_that_is_being_recorded_has_each_block_once))
+    check("bytes_that_replace_other_bytes_are_in_all_readers",
+          problem(bytes_that_replace_other_bytes_are_in_all_readers))
     check("options_of_sampling_are_refused", problem(options_of_sampling_are_refused))
 
 

@@ -7,6 +7,7 @@
 
 #include "base/compiler.h"
 #include "stat.h"
+#include "stats/estimate/interval.h"
 #include "stats/estimate/plain_tally.h"
 #include "stats/lab/simulate.h"
 #include "stats/sampling/rng.h"
@@ -390,4 +391,52 @@ TEST(a_biased_sample_leaves_the_sums_without_an_error_until_it_is_taken_out)
 	gg_plain_tally_add_sample(&plain, &biased, 100);
 	gg_plain_tally_tally(&plain, &tally);
 	CHECK(!gg_tally_has_error(&tally, GG_BYTES));
+}
+
+/* As in the exact mode, where a tick had as many frees as allocations, of other sizes. */
+TEST(exact_bytes_without_a_count_are_in_the_sums)
+{
+	const struct gg_folded bytes = { .seen_bytes = 999990,
+		                         .bytes = 999990,
+		                         .sampling_interval = 1,
+		                         .most_bytes = UINT64_MAX };
+	const struct gg_folded block = { .sample_count = 1,
+		                         .seen_bytes = 10,
+		                         .bytes = 10,
+		                         .count = 1,
+		                         .sampling_interval = 1,
+		                         .most_bytes = UINT64_MAX };
+	struct gg_tally tally = { 0 }, alone = { 0 }, other = { 0 };
+	struct gg_plain_tally plain = { 0 };
+	struct gg_interval ends;
+
+	CHECK(gg_tally_is_empty(&tally));
+	gg_tally_add_folded(&alone, &bytes);
+	CHECK(!gg_tally_is_empty(&alone));
+	gg_tally_merge(&tally, &alone);
+	gg_tally_add_folded(&tally, &block);
+	gg_plain_tally_add_folded(&plain, &bytes);
+	gg_plain_tally_add_folded(&plain, &block);
+	gg_plain_tally_tally(&plain, &other);
+	for (int i = 0; i < 2; i++) {
+		const struct gg_tally *of = i == 0 ? &tally : &other;
+
+		CHECK_EQ_U64(of->sample_count, 1);
+		CHECK_EQ_DOUBLE(gg_tally_estimate(of, GG_BYTES).value, 1000000);
+		CHECK_EQ_DOUBLE(gg_tally_estimate(of, GG_ALLOCATIONS).value, 1);
+		ends = gg_interval_of(of, GG_BYTES, 0.95, true);
+		CHECK(ends.low == 1000000 && ends.high == 1000000);
+	}
+	ends = gg_interval_of(&alone, GG_BYTES, 0.95, true);
+	CHECK(ends.low == 999990 && ends.high == 999990);
+	/* A subtraction neither loses them nor leaves some. */
+	gg_tally_subtract(&tally, &other);
+	CHECK(gg_tally_is_empty(&tally));
+	gg_tally_add_folded(&tally, &block);
+	gg_tally_merge(&tally, &alone);
+	other = (struct gg_tally){ 0 };
+	gg_tally_add_folded(&other, &block);
+	gg_tally_subtract(&tally, &other);
+	CHECK_EQ_U64(tally.sample_count, 0);
+	CHECK_EQ_DOUBLE(gg_tally_estimate(&tally, GG_BYTES).value, 999990);
 }

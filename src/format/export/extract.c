@@ -160,6 +160,7 @@ void gg_extract_round(struct gg_extract_debt *debt, bool has_samples, double byt
 struct plain_estimate {
 	double bytes, count;
 	uint64_t samples;
+	bool is_empty;
 };
 
 static struct plain_estimate estimate_of(const struct gg_plain_tally *sums)
@@ -169,7 +170,7 @@ static struct plain_estimate estimate_of(const struct gg_plain_tally *sums)
 	gg_plain_tally_tally(sums, &tally);
 	return (struct plain_estimate){ gg_tally_estimate(&tally, GG_BYTES).value,
 		                        gg_tally_estimate(&tally, GG_ALLOCATIONS).value,
-		                        tally.sample_count };
+		                        tally.sample_count, gg_tally_is_empty(&tally) };
 }
 
 /*
@@ -191,7 +192,7 @@ static void round_rows(struct gg_extract *extract)
 		struct plain_estimate all = estimate_of(&allocated->tally);
 		uint64_t bytes, count;
 
-		gg_extract_round(&live_debt, live_estimate.samples > 0, live_estimate.bytes,
+		gg_extract_round(&live_debt, !live_estimate.is_empty, live_estimate.bytes,
 		                 live_estimate.count, &live->bytes, &live->count);
 		/* The sums are of doubles, so equal ones may differ in their last digits. */
 		if (!live->is_pinned && all.samples >= live_estimate.samples &&
@@ -204,7 +205,7 @@ static void round_rows(struct gg_extract *extract)
 			gg_assert(allocated->bytes >= live->bytes);
 			gg_assert(allocated->count >= live->count);
 		} else {
-			gg_extract_round(&freed_debt, all.samples > 0, all.bytes, all.count,
+			gg_extract_round(&freed_debt, !all.is_empty, all.bytes, all.count,
 			                 &allocated->bytes, &allocated->count);
 		}
 		extract->live_bytes += live->bytes;

@@ -105,7 +105,7 @@ static int add_aggregate(const struct gg_profile_aggregate *aggregate, void *con
 		                      .interval_bytes = aggregate->interval_bytes };
 	struct gg_merge_key key;
 
-	if (sums->sample_count == 0)
+	if (sums->sample_count == 0 && sums->size_bytes == 0)
 		return 0;
 	/* An ancestor that allocated the memory may have counted it, so the merge leaves it out. */
 	if (aggregate->is_shared) {

@@ -9,6 +9,12 @@
 
 enum { SIZE_CLASS_MIXED = 255 };
 
+/* Exact sums may have bytes without a count. */
+static bool is_empty(const struct gg_merge_row *row)
+{
+	return !(row->part.sum.samples > 0) && !(row->part.sum.size > 0);
+}
+
 static int write_row(struct gg_merge_rows *rows, const struct gg_merge_row *row,
                      struct gg_error *error)
 {
@@ -34,7 +40,7 @@ int gg_merge_rows_write(struct gg_merge_rows *rows, struct gg_error *error)
 	int status = 0;
 
 	for (size_t i = 0; i < rows->rows.count && status == 0; i++)
-		if (rows->rows.items[i].part.sum.samples > 0)
+		if (!is_empty(&rows->rows.items[i]))
 			status = write_row(rows, &rows->rows.items[i], error);
 	rows->rows.count = 0;
 	gg_map_done(&rows->by_key);
@@ -74,7 +80,7 @@ int gg_merge_rows_add(struct gg_merge_rows *rows, const struct gg_merge_key *key
 	row = find_row(rows, key);
 	if (row == NULL)
 		return gg_error_memory(error, "merge");
-	if (row->part.sum.samples == 0)
+	if (is_empty(row))
 		row->part.size_class = part->size_class;
 	else if (row->part.size_class != part->size_class)
 		row->part.size_class = SIZE_CLASS_MIXED;

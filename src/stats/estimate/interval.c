@@ -80,12 +80,15 @@ static struct gg_interval interval_of(const struct gg_tally *tally, enum gg_quan
 	 * Without samples only the exposure bounds the bytes, and nothing bounds the number of
 	 * allocations.
 	 */
-	if (tally->sample_count == 0) {
+	if (tally->sample_count == 0 &&
+	    (gg_tally_is_empty(tally) || tally->reserve_max[GG_BYTES] > 0)) {
 		interval.method = GG_METHOD_NO_SAMPLE;
 		interval.high = INFINITY;
-		if (quantity == GG_BYTES && tally->reserve_max[GG_BYTES] > 0)
-			interval.high = gg_interval_unseen_bytes(tally->reserve_max[GG_BYTES],
-			                                         confidence);
+		if (quantity == GG_BYTES && tally->reserve_max[GG_BYTES] > 0) {
+			interval.low = seen; /* exact bytes without a count */
+			interval.high = seen + gg_interval_unseen_bytes(
+						       tally->reserve_max[GG_BYTES], confidence);
+		}
 		return interval;
 	}
 	/* No larger interval than 1 was in force, so every allocation is a sample. */

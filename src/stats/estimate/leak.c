@@ -132,7 +132,7 @@ void gg_leak_finish(struct gg_leak *leak)
 	for (int part = 0; part <= GG_LEAK_THIRDS + 1; part++) {
 		const struct gg_tally *kept = &leak->kept[part];
 
-		if (kept->sample_count == 0)
+		if (gg_tally_is_empty(kept))
 			continue;
 		gg_tally_merge(&leak->live, kept);
 		if (part <= GG_LEAK_THIRDS)
@@ -206,7 +206,7 @@ static bool is_testable(const struct gg_leak *leak, int third)
 		return true;
 	gg_tally_merge(&all, &leak->lost[third]);
 	gg_tally_expose(&none, all.reserve_max[GG_BYTES]);
-	return all.sample_count > 0 && growth_p_value(&none, &all) <= 0.05;
+	return !gg_tally_is_empty(&all) && growth_p_value(&none, &all) <= 0.05;
 }
 
 double gg_leak_p_value(const struct gg_leak *leak)
@@ -250,7 +250,7 @@ enum gg_leak_class gg_leak_class_of(const struct gg_leak *leak, bool grows, doub
 {
 	double old = gg_tally_estimate(&leak->old, GG_BYTES).value;
 
-	if (leak->old.sample_count == 0)
+	if (gg_tally_is_empty(&leak->old))
 		return GG_LEAK_YOUNG_ONLY;
 	if (grows)
 		return GG_LEAK_GROWING;

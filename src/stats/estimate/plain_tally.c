@@ -149,7 +149,7 @@ void gg_plain_tally_add_folded(struct gg_plain_tally *plain, const struct gg_fol
 {
 	struct gg_folded_share share;
 
-	if (folded->sample_count == 0)
+	if (folded->sample_count == 0 && !gg_folded_is_bytes_alone(folded))
 		return;
 	share = gg_folded_share_of(folded);
 	gg_plain_tally_add_folded_shares(plain, folded, &share, 1);

@@ -88,7 +88,7 @@ static void clear_if_empty(struct gg_tally *tally)
 {
 	struct gg_tally empty = { 0 };
 
-	if (tally->sample_count > 0)
+	if (!gg_tally_is_empty(tally))
 		return;
 	merge_maxima(&empty, tally);
 	if (gg_tally_is_uncertain(tally)) {
@@ -301,11 +301,20 @@ static void set_skew(struct gg_folded_share *share, enum gg_quantity quantity, d
 		share->skew_slack[quantity] = most;
 }
 
+bool gg_folded_is_bytes_alone(const struct gg_folded *folded)
+{
+	return folded->sample_count == 0 && folded->seen_bytes > 0 &&
+	       folded->sampling_interval <= 1 && folded->unknown_errors == 0 &&
+	       !(folded->bytes_variance > 0) && !(folded->count_variance > 0);
+}
+
 struct gg_folded_share gg_folded_share_of(const struct gg_folded *folded)
 {
 	struct gg_folded_share share = { 0 };
 	double least, most, length_least, weight;
 
+	if (gg_folded_is_bytes_alone(folded))
+		return (struct gg_folded_share){ .is_sure = true };
 	gg_assert(folded->sample_count > 0);
 	narrow_sizes(folded, &least, &most);
 	length_least = fmax(least, 1);
@@ -351,7 +360,7 @@ void gg_tally_add_folded(struct gg_tally *tally, const struct gg_folded *folded)
 {
 	struct gg_folded_share share;
 
-	if (folded->sample_count == 0)
+	if (folded->sample_count == 0 && !gg_folded_is_bytes_alone(folded))
 		return;
 	share = gg_folded_share_of(folded);
 	tally->sample_count += folded->sample_count;
@@ -408,6 +417,12 @@ void gg_tally_doubt(struct gg_tally *tally)
 		doubted.unknown[i] = tally->unknown[i];
 	}
 	*tally = doubted;
+}
+
+bool gg_tally_is_empty(const struct gg_tally *tally)
+{
+	/* Sums of what was seen are whole numbers, so a subtraction leaves exactly 0. */
+	return tally->sample_count == 0 && gg_tally_seen(tally, GG_BYTES) < 0.5;
 }
 
 bool gg_tally_is_uncertain(const struct gg_tally *tally)

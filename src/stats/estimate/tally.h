@@ -211,7 +211,13 @@ struct gg_folded_share {
 	double unbounded_bytes;
 };
 
-/* The sums have at least one sample. */
+/*
+ * True if the sums are exact bytes without an allocation.  The exact mode balances counts and bytes
+ * separately, so a tick with as many frees as allocations leaves the difference of their sizes.
+ */
+bool gg_folded_is_bytes_alone(const struct gg_folded *folded);
+
+/* The sums have at least one sample, or are exact bytes alone. */
 struct gg_folded_share gg_folded_share_of(const struct gg_folded *folded);
 
 /*
@@ -219,6 +225,9 @@ struct gg_folded_share gg_folded_share_of(const struct gg_folded *folded);
  * belong.
  */
 void gg_tally_doubt(struct gg_tally *tally);
+
+/* True if the tally has neither samples nor exact bytes without a count; uncertain samples aside. */
+bool gg_tally_is_empty(const struct gg_tally *tally);
 
 /* True if the tally has samples that may or may not belong to the group. */
 bool gg_tally_is_uncertain(const struct gg_tally *tally);
