@@ -82,6 +82,9 @@ static bool close_sample(struct gg_region *region, struct gg_region_thread *thre
 	    (closing->id != 0 && ret_sample->id != closing->id))
 		return false;
 	total_index = gg_region_site_total_find(region, ret_sample->stack, thread->thread);
+	/* Readers sum frees by stack, so the total of the inherited blocks may take this one. */
+	if (gg_unlikely(total_index == GG_INDEX_NONE))
+		total_index = gg_region_site_total_of_inherited(region, ret_sample->stack);
 	if (total_index == GG_INDEX_NONE ||
 	    !gg_region_site_total_own(region, total_index, slot_number(thread))) {
 		gg_region_count(region, GG_COUNT_FREE_DEFERRED, 1);

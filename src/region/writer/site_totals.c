@@ -7,7 +7,9 @@
 #include "region/writer/space.h"
 
 enum {
-	OWNER_TRIES = 2000 /* some 50 us; an owner that runs needs 0.2 us */
+	OWNER_TRIES = 2000, /* some 50 us; an owner that runs needs 0.2 us */
+	/* In place of a thread's number: the first total of inherited blocks of a stack. */
+	KEY_ANY_INHERITED = GG_REGION_KEY_INHERITED | UINT16_MAX,
 };
 
 struct site_probe {
@@ -30,6 +32,15 @@ static bool site_matches(uint32_t value, const void *context)
 
 	return probe->keys[value].stack == probe->wanted.stack &&
 	       probe->keys[value].thread == probe->wanted.thread;
+}
+
+/* A total of inherited blocks of the stack, in whichever thread of the parent. */
+static bool inherited_matches(uint32_t value, const void *context)
+{
+	const struct site_probe *probe = context;
+
+	return probe->keys[value].stack == probe->wanted.stack &&
+	       (probe->keys[value].thread & GG_REGION_KEY_INHERITED) != 0;
 }
 
 static uint64_t site_hash(const struct gg_region *region, uint32_t stack, uint32_t thread)
@@ -136,7 +147,18 @@ uint32_t gg_region_site_total_inherited(struct gg_region *region, uint32_t stack
 	index = make_total(region, key);
 	if (index == GG_INDEX_NONE)
 		return index;
+	/* Without room in the index only gg_region_site_total_of_inherited() does not find it. */
+	gg_hash_index_add(&region->site_index, site_hash(region, stack, KEY_ANY_INHERITED), index,
+	                  inherited_matches, &probe);
 	return gg_hash_index_add(&region->site_index, hash, index, site_matches, &probe);
+}
+
+uint32_t gg_region_site_total_of_inherited(const struct gg_region *region, uint32_t stack)
+{
+	const struct site_probe probe = { .keys = region->site_keys, .wanted = { .stack = stack } };
+
+	return gg_hash_index_find(&region->site_index, site_hash(region, stack, KEY_ANY_INHERITED),
+	                          false, inherited_matches, &probe, NULL);
 }
 
 bool gg_region_site_total_own(struct gg_region *region, uint32_t index, uint32_t slot)

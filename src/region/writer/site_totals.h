@@ -43,6 +43,12 @@ bool gg_region_open(struct gg_region *region);
 uint32_t gg_region_site_total_inherited(struct gg_region *region, uint32_t stack, uint32_t thread);
 
 /*
+ * A site total of inherited blocks of that stack, for their frees once the table is full;
+ * GG_INDEX_NONE: there is none.  What is allocated never counts there.
+ */
+uint32_t gg_region_site_total_of_inherited(const struct gg_region *region, uint32_t stack);
+
+/*
  * The site total of that stack and thread, or of a key's thread; GG_INDEX_NONE: nobody has made it.
  */
 uint32_t gg_region_site_total_lookup(const struct gg_region *region, uint32_t stack,
