@@ -10,8 +10,11 @@ static bool has_counter;
 
 #ifdef __x86_64__
 
-/* As a thread measured it last; 0: unknown. */
-static uint64_t known_scale;
+/*
+ * As threads measured it; 0: unknown.  A new clock takes `known_scale` without a measurement of its
+ * own.  A measurement that is unlike it waits in `doubtful_scale` until the next one confirms it.
+ */
+static uint64_t known_scale, doubtful_scale;
 
 /* Reads both at one moment.  False: the kernel preempted the thread each time. */
 static bool read_both(uint64_t *ret_ticks, uint64_t *ret_ns)
@@ -40,14 +43,19 @@ static bool is_near(uint64_t scale, uint64_t other)
  */
 static uint64_t measure(const struct gg_fast_clock *clock, uint64_t ticks, uint64_t ns)
 {
-	uint64_t known = gg_load_relaxed(&known_scale), scale;
+	uint64_t known = gg_load_relaxed(&known_scale), scale, doubtful;
 
 	if (clock->ns == 0 || ns < clock->ns + GG_FAST_CLOCK_MEASURED_NS || ticks <= clock->ticks)
 		return 0;
 	scale = (uint64_t)((double)(ns - clock->ns) / (double)(ticks - clock->ticks) * 0x1p32);
+	doubtful = gg_load_relaxed(&doubtful_scale);
+	if (known != 0 && !is_near(scale, known) && !is_near(scale, doubtful)) {
+		gg_store_relaxed(&doubtful_scale, scale);
+		return 0;
+	}
 	gg_store_relaxed(&known_scale, scale);
-	/* After a wrong measurement the next one is unlike it, and the one after that is right. */
-	return known == 0 || is_near(scale, known) ? scale : 0;
+	gg_store_relaxed(&doubtful_scale, 0);
+	return scale;
 }
 
 uint64_t gg_fast_clock_renew(struct gg_fast_clock *clock)

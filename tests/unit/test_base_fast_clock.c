@@ -99,6 +99,26 @@ TEST(a_rate_that_changed_is_not_used)
 	CHECK(!has_counter() || clock.limit != 0);
 }
 
+/* A thread that begins after a wrong measurement takes the rate from before. */
+TEST(a_new_thread_takes_no_rate_that_is_doubtful)
+{
+	struct gg_fast_clock clock = { 0 }, fresh = { 0 };
+	uint64_t begin = gg_clock_monotonic_ns();
+
+	gg_fast_clock_use_counter(has_counter());
+	while (clock.limit == 0 && has_counter() && gg_clock_monotonic_ns() < begin + 1000000000)
+		gg_fast_clock_ns(&clock);
+	clock.limit = 0;
+	clock.ticks -= 10000000000;
+	clock.ns -= 100000000;
+	CHECK(error_ns(&clock) == 0 && clock.limit == 0);
+	CHECK(error_ns(&fresh) == 0);
+	CHECK(!has_counter() || fresh.limit != 0);
+	/* The wrong rate would be wrong by most of this. */
+	for (begin = gg_clock_monotonic_ns(); gg_clock_monotonic_ns() < begin + 10000000;)
+		CHECK(error_ns(&fresh) < 100000);
+}
+
 TEST(without_the_counter_each_reading_is_a_real_one)
 {
 	struct gg_fast_clock clock = { 0 };
