@@ -87,7 +87,9 @@ uint32_t gg_capture_stack(struct gg_thread_block *block, uint64_t now_ns)
 	 */
 	block->stack_tag += 1;
 	block->last_stack = id;
-	if (gg_likely(count > 0 && count <= region->max_frames && stack.cut_at == stack.count))
+	/* A stack that was not placed is interned again, so that each of its samples is counted. */
+	if (gg_likely(count > 0 && count <= region->max_frames && stack.cut_at == stack.count &&
+	              id != GG_STACK_OVERFLOW))
 		gg_unwind_set_tag(&block->unwind, block->stack_tag);
 	/* The modules of the reused frames were registered when that stack was interned. */
 	gg_module_table_register(id, stack.frames + ours, count - known, now_ns);

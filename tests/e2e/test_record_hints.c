@@ -560,6 +560,40 @@ TEST(memory_that_never_went_through_malloc_is_told)
 	recording_end(&r);
 }
 
+/* 1024 ways through ten calls fill the table of stacks; then one stack without a place repeats. */
+TEST(each_sample_of_a_stack_without_a_place_is_counted)
+{
+	struct recording r;
+	char path[128];
+
+	if (!CHECK(recording_begin(&r)))
+		return;
+	setenv("GEIGER_MAX_STACKS", "1024", 1);
+	if (CHECK(make(&r, "stacks",
+	               "#include <stdlib.h>\n"
+	               "static void *volatile s;\n"
+	               "static void a(int, int), b(int, int);\n"
+	               "static void go(int k, int n) { if (n == 0) { s = malloc(10); free(s); }\n"
+	               "else if (k & 1) a(k >> 1, n - 1); else b(k >> 1, n - 1); s = 0; }\n"
+	               "static void a(int k, int n) { go(k, n); s = 0; }\n"
+	               "static void b(int k, int n) { go(k, n); s = 0; }\n"
+	               "static void deep(int n) { if (n > 0) deep(n - 1);\n"
+	               "else for (int i = 0; i < 1000; i++) { s = malloc(100); free(s); } s = 0; }\n"
+	               "int main(void) { for (int i = 0; i < 1024; i++) go(i, 10);\n"
+	               "deep(50); return 0; }",
+	               "-O0", path))) {
+		CHECK(recording_run(&r, (const char *const[]){ "-i", "1", "--", path, NULL }, 60));
+		CHECK(recording_number(&r, "select sum(allocated_count) from total"
+		                           " where stack = 0") >= 1000);
+		CHECK_EQ_DOUBLE(recording_number(&r, "select sum(allocated_count) from total"
+		                                     " where stack = 0"),
+		                recording_number(&r, "select value from counter"
+		                                     " where name = 'stacks without a place'"));
+	}
+	unsetenv("GEIGER_MAX_STACKS");
+	recording_end(&r);
+}
+
 TEST(python_is_told_how_to_show_its_small_objects)
 {
 	static const char script[] = "import time; a = [str(i) + 'x' * 20 for i in range(600000)];"
