@@ -357,6 +357,11 @@ void gg_overhead_budget_forked(void)
 {
 	uint64_t now_ns = gg_clock_monotonic_ns();
 
+	/*
+	 * Inherited blocks may have been exposed to the coarsest interval of a control that has
+	 * ended, and the child's region is new.
+	 */
+	note_largest(GG_COUNT_COARSEST_INTERVAL, gg_load_relaxed(&coarsest_interval));
 	if (!gg_overhead_budget_is_on())
 		return;
 	/* A thread of the parent may have had the turn, and left a control half written. */

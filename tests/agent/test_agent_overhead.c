@@ -113,6 +113,22 @@ TEST(a_child_goes_on_and_counts_its_own_costs)
 	CHECK_EQ_I64(status, 0);
 }
 
+/* What it inherited was exposed to that interval, and readers allow for it. */
+static void check_coarsest_in_child(void)
+{
+	uint64_t coarsest = inside_counter(GG_COUNT_COARSEST_INTERVAL);
+	int status = -1;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		work(BATCH);
+		_exit(inside_counter(GG_COUNT_COARSEST_INTERVAL) >= coarsest ? 0 : 1);
+	}
+	REQUIRE(waitpid(pid, &status, 0) == pid);
+	CHECK(coarsest > 0);
+	CHECK_EQ_I64(status, 0);
+}
+
 TEST(a_fixed_interval_ends_it_and_a_share_begins_it_again)
 {
 	const struct gg_region_change fixed = { .interval_bytes = 4096 };
@@ -129,6 +145,7 @@ TEST(a_fixed_interval_ends_it_and_a_share_begins_it_again)
 	CHECK_EQ_U64(inside_counter(GG_COUNT_INTERVAL_CHANGES), changes);
 	CHECK_EQ_U64(control_word().interval_bytes, 4096);
 	CHECK_EQ_U64(control_word().overhead_ppm, 0);
+	check_coarsest_in_child();
 	CHECK_EQ_I64(gg_region_control_write(fd, &share, &error), 0);
 	CHECK(work_until_changes(changes + 1) > 0);
 	CHECK_EQ_U64(control_word().overhead_ppm, 20000);

@@ -56,12 +56,30 @@ static void write_losses(struct gg_target *target, const struct gg_region_view *
 	writer->counts.damaged_count += target->bad_count + view->damaged_count;
 }
 
+/*
+ * Blocks without a sample may have been exposed to the coarsest interval.  In a forked child, this
+ * may be one of its parent's control, which had ended at the fork.
+ */
+static void note_coarsest(struct gg_target *target, double coarsest)
+{
+	struct gg_session_counts *counts = &target->writer->counts;
+
+	if (coarsest > (double)GG_REGION_INTERVAL_MAX)
+		return;
+	if (coarsest > target->record.interval_bytes)
+		target->record.interval_bytes = coarsest;
+	if (coarsest > counts->interval_most)
+		counts->interval_most = coarsest;
+	if (coarsest > counts->coarsest_interval)
+		counts->coarsest_interval = coarsest;
+}
+
 /* Adds what the agent measured while it controlled the overhead. */
 static void count_overhead(struct gg_target *target, const struct gg_region_header *header)
 {
 	struct gg_session_counts *counts = &target->writer->counts;
-	double coarsest = (double)header->counters[GG_COUNT_COARSEST_INTERVAL];
 
+	note_coarsest(target, (double)header->counters[GG_COUNT_COARSEST_INTERVAL]);
 	if (header->counters[GG_COUNT_ASKED_OVERHEAD] == 0 &&
 	    header->counters[GG_COUNT_ASKED_ERROR] == 0)
 		return;
@@ -76,15 +94,6 @@ static void count_overhead(struct gg_target *target, const struct gg_region_head
 		counts->overhead_ppm = header->control.overhead_ppm;
 	if (header->control.error_ppm > counts->error_ppm)
 		counts->error_ppm = header->control.error_ppm;
-	if (coarsest > (double)GG_REGION_INTERVAL_MAX)
-		return;
-	/* Blocks without a sample may have been exposed to it. */
-	if (coarsest > target->record.interval_bytes)
-		target->record.interval_bytes = coarsest;
-	if (coarsest > counts->interval_most)
-		counts->interval_most = coarsest;
-	if (coarsest > counts->coarsest_interval)
-		counts->coarsest_interval = coarsest;
 }
 
 /*
