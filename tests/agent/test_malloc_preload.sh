@@ -177,12 +177,42 @@ assert int(root.find("system[@type='current']").get("size")) >= 64 << 20
 END
 }
 
+# The child of a fork in the middle of it: the thread that brought new settings is not there.
+a_child_applies_settings_that_its_parent_was_applying() {
+	local at
+	at=$(nm "$library" | awk '$3 == "applying_pid" { print $1 }')
+	[[ -n $at ]] || return 1
+	GEIGER_DIR=$scratch GEIGER_INTERVAL=4k PYTHONMALLOC=malloc LD_PRELOAD=$library python3 -S - "$library" "$at" <<-'END'
+		import ctypes, os, sys
+		name = os.path.basename(os.path.realpath(sys.argv[1]))
+		base = next(int(line.split("-")[0], 16) for line in open("/proc/self/maps") if name in line)
+		applying = ctypes.c_uint32.from_address(base + int(sys.argv[2], 16))
+		def work():
+		    for i in range(200000):
+		        bytes(i % 1000 + 100)
+		work()
+		assert applying.value == 0
+		applying.value = os.getpid()
+		child = os.fork()
+		if child == 0:
+		    work()
+		    print("in the child:", applying.value, flush=True)
+		    os._exit(applying.value != 0)
+		sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+	END
+}
+
 check "malloc_info tells what each class has" malloc_info_has_classes
 check "pinned memory is known by stack, from the allocator's own numbers" pinned_memory_is_known_by_stack
 check "one flag chooses it" one_flag_chooses_it
 check "schemes that it does not have are refused, or named once" other_schemes_are_refused
 check "a session notes an allocator that is loaded behind it" a_session_notes_an_allocator_behind_it
 check "behind another allocator it says so, and records nothing" behind_another_allocator_it_records_nothing
+if command -v nm >/dev/null && command -v python3 >/dev/null; then
+	check "a child applies settings that its parent was applying" a_child_applies_settings_that_its_parent_was_applying
+else
+	skip "a child applies settings that its parent was applying" "there is no nm or no python3"
+fi
 preload=$library
 check "a program has one region with samples" samples_in_one_region
 check "programs print the same with the library" output_is_the_same

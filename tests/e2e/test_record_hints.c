@@ -569,19 +569,20 @@ TEST(each_sample_of_a_stack_without_a_place_is_counted)
 	if (!CHECK(recording_begin(&r)))
 		return;
 	setenv("GEIGER_MAX_STACKS", "1024", 1);
-	if (CHECK(make(&r, "stacks",
-	               "#include <stdlib.h>\n"
-	               "static void *volatile s;\n"
-	               "static void a(int, int), b(int, int);\n"
-	               "static void go(int k, int n) { if (n == 0) { s = malloc(10); free(s); }\n"
-	               "else if (k & 1) a(k >> 1, n - 1); else b(k >> 1, n - 1); s = 0; }\n"
-	               "static void a(int k, int n) { go(k, n); s = 0; }\n"
-	               "static void b(int k, int n) { go(k, n); s = 0; }\n"
-	               "static void deep(int n) { if (n > 0) deep(n - 1);\n"
-	               "else for (int i = 0; i < 1000; i++) { s = malloc(100); free(s); } s = 0; }\n"
-	               "int main(void) { for (int i = 0; i < 1024; i++) go(i, 10);\n"
-	               "deep(50); return 0; }",
-	               "-O0", path))) {
+	if (CHECK(make(
+		    &r, "stacks",
+		    "#include <stdlib.h>\n"
+		    "static void *volatile s;\n"
+		    "static void a(int, int), b(int, int);\n"
+		    "static void go(int k, int n) { if (n == 0) { s = malloc(10); free(s); }\n"
+		    "else if (k & 1) a(k >> 1, n - 1); else b(k >> 1, n - 1); s = 0; }\n"
+		    "static void a(int k, int n) { go(k, n); s = 0; }\n"
+		    "static void b(int k, int n) { go(k, n); s = 0; }\n"
+		    "static void deep(int n) { if (n > 0) deep(n - 1);\n"
+		    "else for (int i = 0; i < 1000; i++) { s = malloc(100); free(s); } s = 0; }\n"
+		    "int main(void) { for (int i = 0; i < 1024; i++) go(i, 10);\n"
+		    "deep(50); return 0; }",
+		    "-O0", path))) {
 		CHECK(recording_run(&r, (const char *const[]){ "-i", "1", "--", path, NULL }, 60));
 		CHECK(recording_number(&r, "select sum(allocated_count) from total"
 		                           " where stack = 0") >= 1000);

@@ -57,7 +57,11 @@ static void *(*next_memalign)(size_t alignment, size_t bytes);
 static void (*next_free)(void *p);
 static size_t (*next_usable_size)(void *p);
 
-static uint32_t is_applying;
+/*
+ * The process of which a thread applies the settings; 0: none.  In a forked child, that of its
+ * parent means nothing, because that thread did not come along.
+ */
+static uint32_t applying_pid;
 static uint32_t applied_change;
 
 /* The size for the record of a sample: guarding a block changes no estimate of slack. */
@@ -230,7 +234,7 @@ static void set_plan(void)
 static void apply_settings(void)
 {
 	uint64_t interval_bytes;
-	uint32_t free_now = 0, change_count;
+	uint32_t applying, pid, change_count;
 	double coarser;
 	bool is_new;
 
@@ -244,12 +248,15 @@ static void apply_settings(void)
 		gg_add_release(&gg_process.change_count, 1);
 	/* Acquire: pairs with the release of the thread that changed the settings. */
 	change_count = gg_load_acquire(&gg_process.change_count);
-	if (gg_likely(change_count == gg_load_relaxed(&applied_change)) ||
-	    !gg_cas_acq_rel(&is_applying, &free_now, 1))
+	if (gg_likely(change_count == gg_load_relaxed(&applied_change)))
+		return;
+	pid = gg_load_relaxed(&gg_process.pid);
+	applying = gg_load_relaxed(&applying_pid);
+	if (applying == pid || !gg_cas_acq_rel(&applying_pid, &applying, pid))
 		return;
 	set_plan();
 	gg_store_relaxed(&applied_change, change_count);
-	gg_store_release(&is_applying, 0);
+	gg_store_release(&applying_pid, 0);
 }
 
 static void free_foreign(void *p)
