@@ -560,6 +560,47 @@ TEST(memory_that_never_went_through_malloc_is_told)
 	recording_end(&r);
 }
 
+TEST(no_advice_names_an_option_that_is_given)
+{
+	struct recording r;
+	char path[128];
+
+	if (!CHECK(recording_begin(&r)))
+		return;
+	if (CHECK(make(&r, "data",
+	               "#include <string.h>\n#include <unistd.h>\n"
+	               "static char data[64 << 20];\n"
+	               "int main(void) { memset(data, 1, sizeof(data)); usleep(2500000); }",
+	               "", path))) {
+		SAYS(&r, 0, "the rest is neither blocks nor recorded mappings", "-i", "64k",
+		     "--mmap", "--", path);
+		CHECK(strstr(gg_buf_text(&r.child.err), "--mmap") == NULL);
+	}
+	recording_end(&r);
+}
+
+/* The exact mode does not count inherited blocks as the child's, but malloc gave them. */
+TEST(blocks_from_before_a_fork_are_not_missing_in_exact_profiles)
+{
+	struct recording r;
+	char path[128];
+
+	if (!CHECK(recording_begin(&r)))
+		return;
+	if (CHECK(make(&r, "forks",
+	               "#include <stdlib.h>\n#include <string.h>\n#include <sys/wait.h>\n"
+	               "#include <unistd.h>\nstatic void *volatile kept;\n"
+	               "int main(void) { kept = malloc(64 << 20); memset(kept, 1, 64 << 20);\n"
+	               "if (fork() == 0) { free(malloc(100)); usleep(2500000); _exit(0); }\n"
+	               "wait(0); return 0; }",
+	               "", path))) {
+		CHECK(recording_run(&r, (const char *const[]){ "--exact", "--", path, NULL }, 60));
+		CHECK(strstr(gg_buf_text(&r.child.err), "of 2 processes") != NULL);
+		CHECK(strstr(gg_buf_text(&r.child.err), " of memory, ") == NULL);
+	}
+	recording_end(&r);
+}
+
 /* 1024 ways through ten calls fill the table of stacks; then one stack without a place repeats. */
 TEST(each_sample_of_a_stack_without_a_place_is_counted)
 {

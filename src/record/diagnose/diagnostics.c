@@ -174,15 +174,27 @@ static bool has_own_heaps(const struct gg_target *target)
 }
 
 /* Returns what to do about memory that did not come from malloc. */
-static const char *advice_on_memory(const char *exe)
+static const char *advice_on_memory(const char *exe, bool records_mappings)
 {
 	const char *advice = gg_preloadable_advice(exe);
 
 	if (advice != NULL)
 		return advice;
-	return strncmp(gg_path_base(exe), "python", 6) == 0
-	               ? "PYTHONMALLOC=malloc geiger record ..."
-	               : "geiger record --mmap ...";
+	if (strncmp(gg_path_base(exe), "python", 6) == 0)
+		return "PYTHONMALLOC=malloc geiger record ...";
+	return records_mappings ? NULL : "geiger record --mmap ...";
+}
+
+/* Returns where the memory of a program may come from that calls malloc for its blocks. */
+static const char *other_memory(const char *exe, bool records_mappings)
+{
+	if (strncmp(gg_path_base(exe), "python", 6) == 0)
+		return "Python has an allocator of its own for small objects: set "
+		       "PYTHONMALLOC=malloc to see them";
+	return records_mappings
+	               ? "the rest is neither blocks nor recorded mappings, such as "
+	                 "stacks of threads and data of the program"
+	               : "the program maps memory itself, and --mmap records such mappings";
 }
 
 /*
@@ -208,17 +220,12 @@ static bool tell_memory(struct gg_findings *findings, const struct gg_target *ta
 	    held < 2 * given || has_own_heaps(target))
 		return false;
 	if (gg_preloadable_of(exe, why) == GG_PRELOADABLE_ALL)
-		snprintf(
-			why, sizeof(why), "%s",
-			strncmp(gg_path_base(exe), "python", 6) == 0
-				? "Python has an allocator of its own for small objects: set "
-				  "PYTHONMALLOC=malloc to see them"
-				: "the program maps memory itself, and --mmap records such mappings");
+		snprintf(why, sizeof(why), "%s", other_memory(exe, target->records_mappings));
 	tell(findings, target->writer,
 	     "process %u (%s) had %s of memory, of which malloc gave about %s: %s", target->pid,
 	     gg_path_base(exe), gg_size_format(held, held_text), gg_size_format(given, given_text),
 	     why);
-	advise(findings, exe, advice_on_memory(exe));
+	advise(findings, exe, advice_on_memory(exe, target->records_mappings));
 	return true;
 }
 
@@ -250,7 +257,9 @@ void gg_diagnostics_add(struct gg_findings *findings, struct gg_member *member)
 
 	gg_ingest_drain(target, false); /* the pending events may raise its maximum */
 	if (target->exact != NULL && gg_region_reader_refresh(&target->reader, NULL) == 0)
-		target->chunk_most_bytes = (double)target->reader.header.exact.peak_bytes;
+		/* The peak is of its own blocks; those of before a fork are malloc's as well. */
+		target->chunk_most_bytes = (double)target->reader.header.exact.peak_bytes +
+		                           (double)target->reader.header.exact.inherited_bytes;
 	if (member->unseen_exe[0] != '\0')
 		tell_unseen(findings, member);
 	else

@@ -102,6 +102,8 @@ static void fill_record(struct gg_target *target)
 	if (find_option(header, "GEIGER_SCHEME=", value) != NULL &&
 	    gg_scheme_parse(value, &record->scheme) < 0)
 		record->scheme = GG_SCHEME_POISSON;
+	target->records_mappings = find_option(header, "GEIGER_MMAP=", value) != NULL &&
+	                           value[0] != '0';
 	if (gg_region_is_exact(header)) {
 		record->scheme = GG_SCHEME_EXACT;
 		record->interval_bytes = 1;

@@ -90,6 +90,7 @@ struct gg_target {
 	struct gg_sums seen_sums; /* of all */
 	bool seen_is_full;        /* some samples are in seen_sums alone */
 	bool was_off;             /* sampling was switched off for a while, or is */
+	bool records_mappings;    /* --mmap */
 	uint64_t inherited_count; /* known inherited samples */
 	bool is_shared;  /* blocks it freed may have been inherited (struct gg_profile_aggregate) */
 	bool leaves_out; /* aggregates are not written (gg_aggregates_leave_out) */
