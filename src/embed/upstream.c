@@ -5,7 +5,8 @@
  * The allocator reports its blocks itself.  The agent's malloc() counts one number of its thread
  * down to the next sample point.  geiger_upstream_begin() makes that number so large that nothing
  * is due, and geiger_upstream_end() restores it.  Afterwards the stream of malloc's bytes continues
- * as if there had been no call.  So the agent's fast path needs no test.
+ * as if there had been no call.  So the agent's fast path needs no test.  libgeiger-malloc.so draws
+ * otherwise, and discards its samples while that number is large.
  */
 #include "embed/public.h"
 #include "embed/sampling_settings.h"

@@ -29,6 +29,7 @@
 #include "runtime/modules/mapped_modules.h"
 #include "runtime/modules/module_table.h"
 #include "runtime/overhead_budget.h"
+#include "runtime/platform/real_functions.h"
 #include "runtime/process.h"
 #include "runtime/process_settings.h"
 #include "runtime/runtime_frames.h"
@@ -488,13 +489,16 @@ static int get_triggers(struct gg_agent_triggers *ret_triggers)
 
 /*
  * With exact counts, heaps of libgeiger have no samples, so nothing may hide the blocks that they
- * take from malloc.
+ * take from malloc.  An allocator of the library's own does not count the sampler's bytes down, so
+ * it has a number of its own there.
  */
 static int64_t *malloc_left_bytes(void)
 {
 	static _Thread_local int64_t hides_nothing __attribute__((tls_model("initial-exec")));
 
-	return gg_exact_mode_is_on() ? &hides_nothing : &gg_thread.sampler.left_bytes;
+	if (gg_exact_mode_is_on())
+		return &hides_nothing;
+	return gg_real.is_own ? &gg_thread.upstream_left_bytes : &gg_thread.sampler.left_bytes;
 }
 
 const struct gg_agent_functions gg_agent_functions = {

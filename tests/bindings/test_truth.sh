@@ -85,6 +85,37 @@ counted_once() {
 	done
 }
 
+# allocated NAME INTERVAL OPTION... - the interval of the allocated bytes of a program that has 40 MB.
+allocated() {
+	local command=("$python" -m geiger large.py)
+	[[ $language == python ]] || command=(lua5.4 -lgeiger large.lua)
+	GEIGER_RING=1048576 "$GEIGER" record --quiet --interval "$2" --seed 1 --output "$1.geiger" "${@:3}" -- "${command[@]}" ||
+		return
+	"$GEIGER" report --json --limit 1 "$1.geiger" |
+		"$python" -c 'import json, sys; bytes = json.load(sys.stdin)["totals"]["allocated_bytes"]
+print(int(bytes["low"]), int(bytes["high"]))'
+}
+
+# libgeiger-malloc.so does not count the blocks that the language takes from it a second time.
+over_own_allocator() {
+	local low high low_own high_own twice interval
+
+	cp "$(dirname "$GEIGER")/libgeiger-malloc.so" "$scratch" || return
+	echo 'kept = [bytes(900 + i % 100) for i in range(30000)] + [float(i) for i in range(300000)]' >large.py
+	echo 'kept = {} for i = 1, 40000 do kept[i] = ("x"):rep(900) .. i end' >large.lua
+	for interval in 16k 64k; do
+		read -r low high <<<"$(allocated agent "$interval")"
+		read -r low_own high_own <<<"$(allocated own "$interval" --malloc)"
+		echo "allocated at $interval: $low to $high, with --malloc $low_own to $high_own"
+		((low > 20 << 20 && low <= high_own && low_own <= high)) || return
+	done
+	allocated own 2k --malloc || return
+	twice="select count(*) from sample below join sample above using (process, address)
+		where below.heap is null and above.heap is not null
+		and below.t_alloc < ifnull(above.t_free, 1e18) and above.t_alloc < ifnull(below.t_free, 1e18)"
+	equals 'blocks that count twice' "$("$GEIGER" sql --csv own.geiger "$twice" | tail -n 1)" 0
+}
+
 # No two samples lie in one place at a time, whichever heaps they belong to.  Most blocks of the raw
 # domain serve the other domains, so few samples of 32 KiB are its own.
 in_one_heap() {
@@ -139,6 +170,7 @@ check "estimates_of_${language}_are_within_their_intervals" over_seeds
 modes=()
 [[ $language == lua ]] || modes=(malloc pymalloc_debug)
 check "each_block_of_${language}_counts_once" counted_once "${modes[@]}"
+check "each_block_of_${language}_over_the_own_allocator_counts_once" over_own_allocator
 if [[ $language == python ]]; then
 	check 'a_sample_from_malloc_is_in_one_heap' in_one_heap
 	check 'a_resize_that_fails_leaves_the_sample' fails_to_resize

@@ -352,10 +352,21 @@ static void visit(void)
 	prepare(false);
 }
 
+/*
+ * True while the thread allocates for another allocator, which reports its blocks itself
+ * (embed/upstream.c).  Such a sample is discarded.  Each block is drawn by itself, so the draws of
+ * all other blocks stay as they are.
+ */
+static bool is_hidden(void)
+{
+	return gg_unlikely(gg_thread.upstream_left_bytes != 0);
+}
+
 static void sampled(void *p, size_t bytes, const struct gg_draw *draw)
 {
 	prepare(true);
-	gg_sample_drawn(p, bytes, draw, NULL);
+	if (!is_hidden())
+		gg_sample_drawn(p, bytes, draw, NULL);
 }
 
 _Static_assert(sizeof(struct gg_malloc_note) == sizeof(struct gg_region_place),
@@ -370,7 +381,10 @@ static void sampled_in_slot(void *p, size_t bytes, const struct gg_draw *draw,
                             struct gg_malloc_note *note)
 {
 	prepare(true);
-	gg_sample_drawn(p, bytes, draw, place_of(note));
+	if (is_hidden())
+		place_of(note)->id = 0; /* the slot may have had a sample before */
+	else
+		gg_sample_drawn(p, bytes, draw, place_of(note));
 }
 
 static void freed_in_slot(void *p, struct gg_malloc_note *note)
