@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "embed/object_events.h"
 #include "frames.h"
 #include "object_types.h"
 #include "sampled.h"
@@ -237,27 +238,38 @@ static inline __attribute__((always_inline)) void close_if_sample(const void *p)
 		close_sample(p);
 }
 
+/* The samples of a block of mem or obj while it is resized; one of them at most has an id. */
+struct resized {
+	struct gg_embed_sample_id of_obj, of_mem;
+};
+
 /* Returns whether the block of mem or obj, which is to be resized, was a sample. */
-static __attribute__((cold, noinline)) bool resize_begins(const void *p)
+static __attribute__((cold, noinline)) bool resize_begins(const void *p,
+                                                          struct resized *ret_resized)
 {
 	int saved_errno = errno;
 	bool is_sample = take_sample(p);
 
+	if (is_sample) {
+		ret_resized->of_obj = gg_embed_find_sample(obj->heap, p);
+		ret_resized->of_mem = gg_embed_find_sample(mem->heap, p);
+	}
 	errno = saved_errno;
 	return is_sample;
 }
 
 /*
- * If the resize failed, the block is still a sample.  Otherwise only a thread with Python's lock
- * could have a sample of mem or obj at the old address, but raw may have one.
+ * If the resize failed, the block is still a sample.  Otherwise another thread may have a sample at
+ * the old address: one of raw, or of an interpreter that has a lock of its own.
  */
-static __attribute__((cold, noinline)) void resize_ends(const void *p, bool is_done)
+static __attribute__((cold, noinline)) void resize_ends(const void *p,
+                                                        const struct resized *resized, bool is_done)
 {
 	int saved_errno = errno;
 
 	if (is_done) {
-		geiger_freed(obj->heap, p);
-		geiger_freed(mem->heap, p);
+		gg_embed_close_sample(resized->of_obj);
+		gg_embed_close_sample(resized->of_mem);
 	} else {
 		pthread_mutex_lock(&known_lock);
 		gg_sampled_add(&known, p);
@@ -308,13 +320,14 @@ static inline __attribute__((always_inline)) void *do_calloc(const struct gg_pyt
 static inline __attribute__((always_inline)) void *do_realloc(
 	const struct gg_python_counted *domain, void *context, void *p, size_t bytes)
 {
-	bool is_sample = gg_sampled_maybe(&known, p) && resize_begins(p);
+	struct resized resized;
+	bool is_sample = gg_sampled_maybe(&known, p) && resize_begins(p, &resized);
 	struct before before = begin_served(bytes);
 	void *moved = domain->real.realloc(context, p, bytes);
 
 	end_served(before);
 	if (is_sample)
-		resize_ends(p, moved != NULL);
+		resize_ends(p, &resized, moved != NULL);
 	return count(domain, moved, bytes, true);
 }
 
@@ -475,6 +488,8 @@ static inline __attribute__((always_inline)) void *resize_due(
 	bool is_sample = geiger_take(bytes, &sample);
 	void *made = NULL;
 
+	if (is_sample)
+		gg_python_hooks_follow_interval();
 	errno = saved_errno;
 	if (is_sample)
 		made = make_block(domain, context, p, outside_arenas(bytes), is_cleared);
@@ -616,18 +631,19 @@ static void *raw_calloc(void *context, size_t number, size_t bytes)
 static void *raw_realloc(void *context, void *p, size_t bytes)
 {
 	bool serves = is_served(bytes), is_sample = false;
+	struct resized resized;
 	int64_t before;
 	void *moved;
 
 	if (serves)
-		is_sample = gg_sampled_maybe(&known, p) && resize_begins(p);
+		is_sample = gg_sampled_maybe(&known, p) && resize_begins(p, &resized);
 	else
 		close_if_sample(p);
 	before = geiger_upstream_begin();
 	moved = raw->real.realloc(context, p, bytes);
 	geiger_upstream_end(before);
 	if (is_sample)
-		resize_ends(p, moved != NULL);
+		resize_ends(p, &resized, moved != NULL);
 	if (!serves)
 		return count(raw, moved, bytes, false);
 	served_bytes = SERVES_NOTHING;

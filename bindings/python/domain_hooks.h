@@ -58,6 +58,12 @@ size_t gg_python_read_frames(struct gg_agent_frame *frames, size_t max, char *te
 /* Call it before Python frees an arena, in which frames may lie. */
 void gg_python_hooks_wait(void);
 
+/*
+ * Puts ANY in the place of ARENAS if the interval has become too small for samples from malloc.
+ * hooks.c has it.  Call it with Python's lock; an allocation may be under way.
+ */
+void gg_python_hooks_follow_interval(void);
+
 /* Forgets which blocks are samples.  The caller has taken the hooks of mem and obj away. */
 void gg_python_hooks_forget(void);
 

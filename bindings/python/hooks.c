@@ -235,6 +235,31 @@ static void put_in_front(enum gg_python_domain which, struct gg_python_counted *
 	python->set_allocator(which, &front);
 }
 
+/*
+ * Both kinds have the same functions underneath, and a sample of either kind is in the same set.
+ * So a block that one of them has made is freed or resized by the other one.  Where another tool is
+ * in front, which calls ARENAS, that stays.
+ */
+void gg_python_hooks_follow_interval(void)
+{
+	struct gg_python_allocator front;
+
+	if (geiger_interval() >= FROM_MALLOC_INTERVAL_BYTES)
+		return;
+	for (int i = GG_PYTHON_MEM; i <= GG_PYTHON_OBJ; i++) {
+		void *context;
+
+		python->get_allocator((enum gg_python_domain)i, &front);
+		if (front.malloc != gg_python_hook_tables[GG_PYTHON_HOOKS_ARENAS][i].malloc)
+			continue;
+		context = front.context;
+		has_samples_in_arenas = true;
+		front = gg_python_hook_tables[GG_PYTHON_HOOKS_ANY][i];
+		front.context = context;
+		python->set_allocator((enum gg_python_domain)i, &front);
+	}
+}
+
 /* --- whether the hooks are still called --- */
 
 /* The functions that the probes stand for.  A thread may still be in a probe after its end. */

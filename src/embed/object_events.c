@@ -10,6 +10,7 @@
 #include "embed/counts.h"
 #include "embed/heap.h"
 #include "embed/name_ids.h"
+#include "embed/object_events.h"
 #include "embed/public.h"
 #include "embed/sampling_settings.h"
 #include "region/writer/filter.h"
@@ -39,6 +40,21 @@ void geiger_freed(uint32_t heap, const void *object)
 	uint64_t key = key_of(heap, object);
 
 	if (gg_unlikely(key != 0) && gg_embed_agent()->close(key, 0))
+		gg_embed_count(GG_EMBED_FREED);
+}
+
+struct gg_embed_sample_id gg_embed_find_sample(uint32_t heap, const void *object)
+{
+	struct gg_embed_sample_id found = { .key = key_of(heap, object) };
+
+	if (gg_unlikely(found.key != 0))
+		found.id = gg_embed_agent()->find(found.key);
+	return found;
+}
+
+void gg_embed_close_sample(struct gg_embed_sample_id sample)
+{
+	if (sample.id != 0 && gg_embed_agent()->close(sample.key, sample.id))
 		gg_embed_count(GG_EMBED_FREED);
 }
 

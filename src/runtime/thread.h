@@ -114,7 +114,7 @@ struct gg_thread {
 	 */
 	uint32_t wants_restart;
 	int64_t dropped_left_bytes; /* left_bytes before that */
-	/* In libgeiger-malloc.so: not 0 while geiger_upstream_begin() hides this thread's blocks. */
+	/* Not 0 while geiger_upstream_begin() hides blocks from libgeiger-malloc.so. */
 	int64_t upstream_left_bytes;
 };
 

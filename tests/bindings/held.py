@@ -3,12 +3,14 @@
 Python has.
 
 With arguments it is also measured by tracemalloc: the state of geiger is written to REGION, and
-what tracemalloc counts by line at the same moment to TRUTH, as JSON.
+what tracemalloc counts by line at the same moment to TRUTH, as JSON.  HELD_INTERVAL: an interval
+that is set once tracemalloc's hooks are in front of geiger's.
 """
 
 import asyncio
 import functools
 import json
+import os
 import sys
 import threading
 
@@ -110,6 +112,8 @@ def compare(region, truth):
     import geiger
 
     tracemalloc.start(1)
+    if "HELD_INTERVAL" in os.environ:
+        geiger.set_interval(int(os.environ["HELD_INTERVAL"]))
     work(600)
     snapshot = tracemalloc.take_snapshot()
     geiger.snapshot(region)

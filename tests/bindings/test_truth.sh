@@ -34,8 +34,9 @@ $1
 import runpy; runpy.run_path('$here/held.py', run_name='__main__')" "${@:2}"
 }
 
-# Under the agent, with a region of the library's own, and with samples that come from malloc: the
-# hooks for intervals of 32 KiB and more, at an interval of 1.
+# Under the agent, with a region of the library's own, with samples that come from malloc: the hooks
+# for intervals of 32 KiB and more, at an interval of 1, and where these hooks give place to others.
+# Behind tracemalloc's hooks they stay.
 witness() {
 	if [[ $1 == own ]]; then
 		if [[ $language == python ]]; then
@@ -44,9 +45,13 @@ witness() {
 			GEIGER_INTERVAL=1 lua5.4 -lgeiger "$here/held.lua" own.region own.truth || return
 		fi
 	elif [[ $1 == from_malloc ]]; then
+		HELD_INTERVAL=1 GEIGER_RING=1048576 "$GEIGER" record --quiet --interval 32k \
+			--output from_malloc.geiger -- "$python" "$here/held.py" from_malloc.region from_malloc.truth ||
+			return
+	elif [[ $1 == from_both ]]; then
 		export -f inside && export python here
-		GEIGER_RING=1048576 "$GEIGER" record --quiet --interval 32k --output from_malloc.geiger -- \
-			bash -c 'inside "$@"' - 'geiger.set_interval(1)' from_malloc.region from_malloc.truth || return
+		GEIGER_RING=1048576 "$GEIGER" record --quiet --interval 32k --output from_both.geiger -- \
+			bash -c 'inside "$@"' - 'geiger.set_interval(1)' from_both.region from_both.truth || return
 	else
 		record "$1" 1 1 "$1.region" "$1.truth" || return
 	fi
@@ -85,15 +90,32 @@ counted_once() {
 	done
 }
 
-# allocated NAME INTERVAL OPTION... - the interval of the allocated bytes of a program that has 40 MB.
+# allocated NAME INTERVAL OPTION... - the range of the allocated bytes of a program that has 40 MB.
 allocated() {
 	local command=("$python" -m geiger large.py)
 	[[ $language == python ]] || command=(lua5.4 -lgeiger large.lua)
-	GEIGER_RING=1048576 "$GEIGER" record --quiet --interval "$2" --seed 1 --output "$1.geiger" "${@:3}" -- "${command[@]}" ||
-		return
+	GEIGER_RING=1048576 "$GEIGER" record --quiet --interval "$2" --seed 1 --output "$1.geiger" "${@:3}" \
+		-- "${command[@]}" || return
 	"$GEIGER" report --json --limit 1 "$1.geiger" |
 		"$python" -c 'import json, sys; bytes = json.load(sys.stdin)["totals"]["allocated_bytes"]
 print(int(bytes["low"]), int(bytes["high"]))'
+}
+
+# Once the interval is small, samples do not come from malloc, where each takes 528 bytes.
+small_interval() {
+	local now later
+
+	cat >floats.py <<-'END'
+		import geiger, sys
+		if len(sys.argv) > 1:
+		    geiger.set_interval(256)
+		kept = [float(i) for i in range(1500000)]
+		print(*[line.split()[1] for line in open("/proc/self/status") if line.startswith("RssAnon")])
+	END
+	now=$("$GEIGER" record --quiet -i 256 -o small.geiger -- "$python" floats.py) &&
+		later=$("$GEIGER" record --quiet -i 512k -o small.geiger -- "$python" floats.py later) || return
+	echo "RssAnon: $now kB at 256 from the start, $later kB if it is set later"
+	((later < now * 5 / 4))
 }
 
 # libgeiger-malloc.so does not count the blocks that the language takes from it a second time.
@@ -164,8 +186,11 @@ mkdir regions
 export GEIGER_DIR=$scratch/regions
 check "live_bytes_of_${language}_are_what_another_counts" witness agent
 check "live_bytes_of_${language}_without_the_agent_are_what_another_counts" witness own
-[[ $language == lua ]] ||
+if [[ $language == python ]]; then
 	check 'live_bytes_of_python_are_what_another_counts_where_samples_come_from_malloc' witness from_malloc
+	check 'live_bytes_of_python_are_what_another_counts_where_the_hooks_change' witness from_both
+	check 'samples_of_a_small_interval_do_not_come_from_malloc' small_interval
+fi
 check "estimates_of_${language}_are_within_their_intervals" over_seeds
 modes=()
 [[ $language == lua ]] || modes=(malloc pymalloc_debug)
