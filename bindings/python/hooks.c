@@ -237,8 +237,8 @@ static void put_in_front(enum gg_python_domain which, struct gg_python_counted *
 
 /*
  * Both kinds have the same functions underneath, and a sample of either kind is in the same set.
- * So a block that one of them has made is freed or resized by the other one.  Where another tool is
- * in front, which calls ARENAS, that stays.
+ * So a block that one of them has made is freed or resized by the other one.  ARENAS stays if the
+ * hooks of another tool are in front and call it.
  */
 void gg_python_hooks_follow_interval(void)
 {

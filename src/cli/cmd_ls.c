@@ -186,11 +186,14 @@ static int print_path(const char *path, void *context)
 static void tell_removed(const struct gg_clean *clean)
 {
 	uint64_t regions = clean->removed_count - clean->removed_profile_count,
-		 profiles = clean->removed_profile_count;
+		 profiles = clean->removed_profile_count, streams = clean->removed_stream_count;
 	char size[GG_SIZE_TEXT_MAX];
 
 	fprintf(stderr, "geiger: %s %" PRIu64 " region%s",
 	        clean->dry_run ? "would remove" : "removed", regions, regions == 1 ? "" : "s");
+	if (streams > 0)
+		fprintf(stderr, "%s %" PRIu64 " .NET event file%s", profiles > 0 ? "," : " and",
+		        streams, streams == 1 ? "" : "s");
 	if (profiles > 0)
 		fprintf(stderr, " and %" PRIu64 " profile%s", profiles, profiles == 1 ? "" : "s");
 	fprintf(stderr, ", %s\n", gg_size_format((double)clean->removed_bytes, size));

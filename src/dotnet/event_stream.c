@@ -60,28 +60,6 @@ int gg_event_stream_begin(struct gg_event_stream *ret_stream, int connection, co
 	return 0;
 }
 
-int gg_event_stream_open(struct gg_event_stream *ret_stream, const char *path,
-                         struct gg_error *error)
-{
-	struct gg_event_stream stream = {
-		.fd = -1,
-		.spool_fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY),
-		.state = GG_EVENT_STREAM_ENDED,
-	};
-	struct stat file;
-
-	if (stream.spool_fd < 0)
-		return gg_error_set_errno(error, errno, path, NULL);
-	if (fstat(stream.spool_fd, &file) < 0 || !S_ISREG(file.st_mode)) {
-		close(stream.spool_fd);
-		return gg_error_set_errno(error, EINVAL, path, NULL);
-	}
-	stream.bytes = (uint64_t)file.st_size < GG_EVENT_STREAM_MAX ? (uint64_t)file.st_size
-	                                                            : GG_EVENT_STREAM_MAX;
-	*ret_stream = stream;
-	return 0;
-}
-
 /* Maps the file, and closes its descriptor.  If that fails, the descriptor stays. */
 static int seal(struct gg_event_stream *stream)
 {
@@ -97,6 +75,34 @@ static int seal(struct gg_event_stream *stream)
 	}
 	close(stream->spool_fd);
 	stream->spool_fd = -1;
+	return 0;
+}
+
+int gg_event_stream_open(struct gg_event_stream *ret_stream, const char *path,
+                         struct gg_error *error)
+{
+	struct gg_event_stream stream = {
+		.fd = -1,
+		.spool_fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY),
+		.state = GG_EVENT_STREAM_ENDED,
+	};
+	struct stat file;
+	int status;
+
+	if (stream.spool_fd < 0)
+		return gg_error_set_errno(error, errno, path, NULL);
+	if (fstat(stream.spool_fd, &file) < 0 || !S_ISREG(file.st_mode)) {
+		close(stream.spool_fd);
+		return gg_error_set_errno(error, EINVAL, path, NULL);
+	}
+	stream.bytes = (uint64_t)file.st_size < GG_EVENT_STREAM_MAX ? (uint64_t)file.st_size
+	                                                            : GG_EVENT_STREAM_MAX;
+	status = seal(&stream);
+	if (status < 0) {
+		close(stream.spool_fd);
+		return gg_error_set_errno(error, -status, path, NULL);
+	}
+	*ret_stream = stream;
 	return 0;
 }
 

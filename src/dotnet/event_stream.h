@@ -64,7 +64,7 @@ struct gg_event_stream {
 GG_MUST_CHECK int gg_event_stream_begin(struct gg_event_stream *ret_stream, int connection,
                                         const char *directory, const char *name,
                                         struct gg_error *error);
-/* Opens the file of a stream whose reader was killed, as a stream that has ended. */
+/* Maps the file of a stream whose reader was killed, as a stream that has ended. */
 GG_MUST_CHECK int gg_event_stream_open(struct gg_event_stream *ret_stream, const char *path,
                                        struct gg_error *error);
 /* Closes the connection; the content of the file stays. */

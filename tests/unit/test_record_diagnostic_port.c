@@ -2,6 +2,7 @@
 /* test_record_diagnostic_port - many runtimes connect at once, or when no descriptor is free. */
 #include "record/dotnet/diagnostic_port.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
@@ -14,7 +15,7 @@
 #include "scratch.h"
 #include "test.h"
 
-enum { CROWD = 100, CALLS = 200 };
+enum { CROWD = 100, CALLS = 200, FILES = 1100 };
 
 /* Connects as the runtime of that number does.  Returns the descriptor. */
 static int connect_as(const char *path, uint64_t number)
@@ -192,4 +193,39 @@ TEST(a_stream_that_is_kept_is_there_until_the_profile_is)
 		CHECK_EQ_I64(access(file, R_OK), is_complete ? -1 : 0);
 		unlink(file);
 	}
+}
+
+TEST(files_that_a_recorder_left_take_no_descriptors_and_may_be_many)
+{
+	struct gg_diagnostic_port port = GG_DIAGNOSTIC_PORT_NONE;
+	const char *path = scratch_path("left.nettrace");
+	struct gg_error error = { 0 };
+	int lowest = dup(0), after;
+	FILE *file;
+
+	REQUIRE((file = fopen(path, "w")) != NULL);
+	fputs("events", file);
+	fclose(file);
+	close(lowest);
+	for (int i = 0; i < FILES; i++)
+		REQUIRE(gg_diagnostic_port_add_file(&port, path, i + 1, &error) == 0);
+	after = dup(0);
+	CHECK_EQ_I64(after, lowest);
+	close(after);
+	CHECK_EQ_U64(port.runtimes.count, FILES);
+	CHECK_EQ_U64(port.unread_count, 0);
+	gg_diagnostic_port_done(&port, false);
+}
+
+TEST(a_file_that_cannot_be_read_is_counted_and_fails_nothing)
+{
+	struct gg_diagnostic_port port = GG_DIAGNOSTIC_PORT_NONE;
+	struct gg_error error = { 0 };
+
+	CHECK_EQ_I64(gg_diagnostic_port_add_file(&port, scratch_path("gone"), 1, &error), 0);
+	CHECK_EQ_I64(gg_diagnostic_port_add_file(&port, scratch_folder(), 1, &error), 0);
+	CHECK_EQ_U64(port.runtimes.count, 0);
+	CHECK_EQ_U64(port.unread_count, 2);
+	CHECK_EQ_I64(port.unread_status, -ENOENT);
+	gg_diagnostic_port_done(&port, false);
 }

@@ -218,11 +218,8 @@ static void note_exe(struct gg_followed_runtime *runtime)
 
 static struct gg_followed_runtime *add_runtime(struct gg_diagnostic_port *port, pid_t pid)
 {
-	struct gg_followed_runtime *runtime;
+	struct gg_followed_runtime *runtime = calloc(1, sizeof(*runtime));
 
-	if (port->runtimes.count == RUNTIMES_MAX)
-		return NULL;
-	runtime = calloc(1, sizeof(*runtime));
 	if (runtime == NULL || !gg_array_push(&port->runtimes, runtime)) {
 		free(runtime);
 		return NULL;
@@ -255,7 +252,8 @@ static void greet(struct gg_diagnostic_port *port, int connection, pid_t pid,
 		use_spare(port, runtime);
 		return;
 	}
-	runtime = port->is_ending ? NULL : add_runtime(port, pid);
+	runtime = port->is_ending || port->runtimes.count >= RUNTIMES_MAX ? NULL
+	                                                                  : add_runtime(port, pid);
 	if (runtime == NULL) {
 		if (!port->is_ending)
 			leave_out(port, pid);
@@ -593,10 +591,14 @@ int gg_diagnostic_port_add_file(struct gg_diagnostic_port *port, const char *pat
 {
 	struct gg_event_stream stream;
 	struct gg_followed_runtime *runtime;
-	int status = gg_event_stream_open(&stream, path, error);
+	struct gg_error unread = { 0 };
+	int status = gg_event_stream_open(&stream, path, &unread);
 
-	if (status < 0)
-		return status;
+	if (status < 0) {
+		if (port->unread_count++ == 0)
+			port->unread_status = status;
+		return 0;
+	}
 	runtime = add_runtime(port, pid);
 	if (runtime == NULL) {
 		gg_event_stream_done(&stream);

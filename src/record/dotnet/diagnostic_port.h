@@ -19,9 +19,9 @@
  * connection serves the next command: the one to stop, or to begin another session if the runtime
  * is too old for the first one.
  *
- * Full     Runtimes beyond RUNTIMES_MAX are left out and counted.  So are those whose descriptors
- *          would come from the quarter that is left to the rest of the recorder.  A runtime takes
- *          three while it lives, and none when it has ended.
+ * Full     Runtimes that run beyond RUNTIMES_MAX are left out and counted.  So are those whose
+ *          descriptors would come from the quarter that is left to the rest of the recorder.  A
+ *          runtime takes three while it lives, and none when it has ended.
  * Spool    the streams lie in the directory `spool`, and have GG_EVENT_STREAM_MAX bytes together.
  *          `keeps`: they have names there (region/session_files.h), so that `geiger salvage` finds
  *          them if the recorder is killed.
@@ -85,7 +85,10 @@ struct gg_diagnostic_port {
 	GG_ARRAY(pid_t) left_out; /* processes that are not followed, RUNTIMES_MAX at most */
 	int spool_status;         /* -Exxx: why the stream of a runtime has no file */
 	int open_status;          /* -Exxx: why nothing listens */
-	uint64_t resume_ns;       /* CLOCK_MONOTONIC: it listens again then; 0: it listens */
+	/* Files that a killed recorder left, and that are not among the runtimes. */
+	uint64_t unread_count, old_count; /* they cannot be read; they are of an earlier boot */
+	int unread_status;                /* -Exxx: why the first of them cannot be read */
+	uint64_t resume_ns; /* CLOCK_MONOTONIC: it listens again then; 0: it listens */
 	bool is_ending;
 	uint64_t end_ns; /* CLOCK_MONOTONIC: streams that have not ended then are cut */
 };
@@ -118,7 +121,10 @@ void gg_diagnostic_port_finish(struct gg_diagnostic_port *port, bool (*is_urgent
 /* `remove`: removes the streams that have names; the port removes only those of its own. */
 void gg_diagnostic_port_done(struct gg_diagnostic_port *port, bool remove);
 
-/* Adds a stream that a killed recorder left, for gg_dotnet_samples_write(). */
+/*
+ * Adds a stream that a killed recorder left, for gg_dotnet_samples_write().  A file that cannot be
+ * read is counted, and no failure: it may be gone meanwhile.
+ */
 GG_MUST_CHECK int gg_diagnostic_port_add_file(struct gg_diagnostic_port *port, const char *path,
                                               pid_t pid, struct gg_error *error);
 

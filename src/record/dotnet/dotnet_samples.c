@@ -3,6 +3,7 @@
 #include "record/dotnet/dotnet_samples.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -389,6 +390,19 @@ static void note_missing(struct gg_profile_writer *writer, const struct gg_diagn
 		                       "The managed memory of a .NET process is missing: no file "
 		                       "for its events can be made in %s (%s).",
 		                       port->spool, strerror(-port->spool_status));
+	if (port->unread_count > 0)
+		gg_profile_writer_note(writer,
+		                       "The managed memory of %" PRIu64
+		                       " .NET runtime%s is missing: "
+		                       "the recorder's file of events cannot be read (%s).",
+		                       port->unread_count, port->unread_count == 1 ? "" : "s",
+		                       strerror(-port->unread_status));
+	if (port->old_count > 0)
+		gg_profile_writer_note(
+			writer,
+			"The managed memory of %" PRIu64 " .NET runtime%s is missing: "
+			"the events are from before this boot, whose clock they lack.",
+			port->old_count, port->old_count == 1 ? "" : "s");
 }
 
 int gg_dotnet_samples_write(const struct gg_diagnostic_port *port, struct gg_profile_writer *writer,

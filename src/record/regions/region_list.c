@@ -237,6 +237,7 @@ static int handle_stream(struct walk *walk, int directory, const char *name, con
 		return 0;
 	if (!clean->dry_run && unlinkat(directory, name, 0) < 0)
 		return errno == ENOENT ? 0 : gg_error_set_errno(walk->error, errno, path, NULL);
+	clean->removed_stream_count++;
 	clean->removed_bytes += (uint64_t)file.st_blocks * 512;
 	return clean->removed != NULL ? clean->removed(path, clean->context) : 0;
 }
@@ -574,7 +575,8 @@ int gg_region_list_clean(char *const *directories, int count, struct gg_clean *c
 {
 	struct walk walk = { .clean = clean, .error = error };
 
-	clean->removed_count = clean->removed_bytes = clean->removed_profile_count = 0;
+	clean->removed_count = clean->removed_bytes = 0;
+	clean->removed_stream_count = clean->removed_profile_count = 0;
 	return walk_all(&walk, directories, count);
 }
 

@@ -89,7 +89,9 @@ struct gg_clean {
 	int (*removed)(const char *path, void *context);
 	void *context;
 	/* Results. */
-	uint64_t removed_count, removed_bytes; /* regions and profiles */
+	uint64_t removed_count;        /* regions and profiles */
+	uint64_t removed_bytes;        /* of all files */
+	uint64_t removed_stream_count; /* events of .NET's runtimes */
 	uint64_t removed_profile_count;
 	uint64_t young_count; /* regions that only older_seconds protects */
 };

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/array.h"
@@ -246,7 +247,7 @@ static char *command_of(const struct gg_region_header *header)
 
 /*
  * Adds the samples of .NET's runtimes.  They were sent before now, and one clock serves all of this
- * boot; another boot would not have left them beside regions in memory.
+ * boot; add_stream() leaves out those of an earlier one.
  */
 static int add_runtimes(struct gg_profile_writer *writer, const struct gg_diagnostic_port *runtimes,
                         const struct gg_region_header *first, int64_t *end_ns)
@@ -425,10 +426,27 @@ static int add_listed(const struct gg_listed_region *file, void *context)
 	return file->kind == GG_LISTED_REGION_WHOLE ? add_path(context, file->path) : 0;
 }
 
+/* True if the file was written last before this boot, as far as the wall clock can tell. */
+static bool is_of_earlier_boot(const char *path)
+{
+	uint64_t boot_ns = gg_clock_wall_ns() - gg_clock_boot_ns();
+	struct stat file;
+
+	return lstat(path, &file) == 0 && (uint64_t)file.st_mtim.tv_sec < boot_ns / GG_NS_PER_S;
+}
+
+/*
+ * The times of a stream are those of this boot's clock.  A stream of an earlier boot would get
+ * wrong times, and perhaps the region of another process that has its pid now.
+ */
 static int add_stream(const char *path, uint32_t pid, void *context)
 {
 	struct regions *regions = context;
 
+	if (is_of_earlier_boot(path)) {
+		regions->runtimes.old_count++;
+		return 0;
+	}
 	return gg_diagnostic_port_add_file(&regions->runtimes, path, (pid_t)pid, regions->error);
 }
 
