@@ -22,6 +22,9 @@
 #include "send/http_connection.h"
 
 enum { REPLY_STEP_BYTES = 1 << 16, REPLY_HEAD_MAX = 1 << 16 };
+
+/* Without a setting the server reads queries up to this size. */
+enum { QUERY_BYTES_MAX = 1 << 18 };
 #define DEFAULT_TIMEOUT_SECONDS 60
 #define DEFAULT_REPLY_MAX       ((size_t)1 << 30)
 #define DEFAULT_PORT            "8123"
@@ -215,6 +218,9 @@ static void make_head(struct request *request, const struct gg_buf *statement, s
 		add_escaped(head, gg_buf_text(statement), statement->length);
 	} else {
 		gg_buf_printf(head, "&max_execution_time=%.0f", store->timeout_seconds);
+		/* Only then, because users with `readonly` may not change a setting. */
+		if (length >= QUERY_BYTES_MAX)
+			gg_buf_printf(head, "&max_query_size=%zu", length + 1);
 	}
 	gg_buf_printf(head,
 	              " HTTP/1.1\r\nHost: %s%s%s:%s\r\nUser-Agent: geiger/%s\r\n"

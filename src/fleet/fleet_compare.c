@@ -211,6 +211,10 @@ int gg_fleet_compare(struct gg_diff *diff, const struct gg_fleet_side *before,
 	size_t most;
 	int status = 0;
 
+	if (!(gg_fleet_side_processes(before->scope) > 0 && processes > 0))
+		return gg_error_set(error, -ENODATA, "fleet diff", NULL,
+		                    "a side has no process whose stacks are in the store");
+
 	for (size_t i = 0; i < diff->row_count && status == 0; i++)
 		if (gg_map_put(&row_of, hash_label(diff->rows[i].label), i) < 0)
 			status = gg_error_memory(error, "fleet diff");

@@ -37,7 +37,7 @@ double gg_fleet_side_processes(const struct gg_fleet_scope *scope);
 
 /*
  * Replaces the differences of all rows, and which of them are significant.  diff->query.scale must
- * be the ratio of the sides' processes, after to before.  -ENOMEM.
+ * be the ratio of the sides' processes, after to before.  -ENOMEM; -ENODATA: a side has no process.
  */
 GG_MUST_CHECK int gg_fleet_compare(struct gg_diff *diff, const struct gg_fleet_side *before,
                                    const struct gg_fleet_side *after, struct gg_error *error);

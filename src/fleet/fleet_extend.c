@@ -13,14 +13,17 @@ enum { UNITS_MAX = 64, RANDOM_GROUPS = 16 };
 
 bool gg_fleet_is_drawn(const struct gg_fleet_scope *scope)
 {
-	return scope->selected_count < scope->host_count;
+	return scope->selected_sender_count < scope->sender_count;
 }
 
 uint64_t gg_fleet_groups_for(const struct gg_fleet_scope *scope)
 {
 	if (!gg_fleet_is_drawn(scope))
 		return GG_FLEET_NO_GROUPS;
-	return scope->selected_count <= UNITS_MAX ? GG_FLEET_EACH_HOST : RANDOM_GROUPS;
+	/* Senders of a host stay in one unit, because their memory may be alike. */
+	if (scope->selected_count <= UNITS_MAX || scope->sender_count > scope->host_count)
+		return GG_FLEET_EACH_HOST;
+	return RANDOM_GROUPS;
 }
 
 /* The units with their known sizes: group g has the pid g + 1 in the model. */
@@ -49,11 +52,11 @@ static int make_units(const struct gg_fleet_scope *scope, uint64_t groups, struc
                       struct gg_error *error)
 {
 	bool by_rss = has_rss(scope);
-	uint64_t last_host = 0;
+	uint64_t last_sender = 0;
 	uint32_t *pids;
 
 	*units = (struct units){ .known_total = by_rss ? scope->rss_bytes
-		                                       : (double)scope->host_count };
+		                                       : (double)scope->sender_count };
 	units->known = calloc(scope->members.count + 1, sizeof(*units->known));
 	units->values = calloc(scope->members.count + 1, sizeof(*units->values));
 	pids = calloc(scope->members.count + 1, sizeof(*pids));
@@ -70,8 +73,9 @@ static int make_units(const struct gg_fleet_scope *scope, uint64_t groups, struc
 			continue;
 		if (pids[i] > units->count)
 			units->count = pids[i];
-		units->known[pids[i] - 1] += by_rss ? member->rss_bytes : member->host != last_host;
-		last_host = member->host;
+		units->known[pids[i] - 1] += by_rss ? member->rss_bytes
+		                                    : member->sender != last_sender;
+		last_sender = member->sender;
 	}
 	free(pids);
 	return 0;
@@ -85,8 +89,8 @@ static void extend(const struct gg_fleet_scope *scope, const struct units *units
 		.values = values,
 		.known = units->known,
 		.unit_count = units->count,
-		.drawn_count = (double)scope->selected_count,
-		.all_count = (double)scope->host_count,
+		.drawn_count = (double)scope->selected_sender_count,
+		.all_count = (double)scope->sender_count,
 		.known_total = units->known_total,
 		.sampling_variance = gg_tally_estimate(tally, unit).variance,
 		.sampling_skew = gg_sum_value(&tally->usual[unit].skew) +

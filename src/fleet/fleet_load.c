@@ -7,6 +7,7 @@
 #include "fleet/fleet_load.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +15,8 @@
 #include <time.h>
 
 #include "base/array.h"
+#include "fleet/fleet_wire.h"
+#include "format/codec/stable_hash.h"
 #include "query/query.h"
 
 enum { FLAG_MAPPING = 1 };
@@ -41,7 +44,8 @@ struct load {
 	const struct gg_model *model;
 	const struct gg_fleet_load_plan *plan;
 	struct gg_error *error;
-	uint64_t service, host;
+	uint64_t service, host; /* `host`: the sender, a session of the plan's host */
+	char instance[20];
 	uint32_t month;
 	int status;
 	enum gg_metric metric; /* that is being collected */
@@ -418,6 +422,7 @@ static void write_labels(struct gg_buf *rows, const struct gg_fleet_label *label
 
 static int insert_series(struct load *load)
 {
+	const struct gg_fleet_label instance = { "instance", load->instance };
 	struct gg_buf rows = { 0 }, hosts = { 0 };
 	int status;
 
@@ -439,7 +444,7 @@ static int insert_series(struct load *load)
 	gg_clickhouse_write_u32(&hosts, load->month);
 	gg_clickhouse_write_u64(&hosts, load->host);
 	gg_clickhouse_write_text(&hosts, load->plan->host);
-	write_labels(&hosts, NULL, 0);
+	write_labels(&hosts, &instance, 1);
 	status = insert(load, "series", &rows);
 	if (status == 0)
 		status = insert(load, "host", &hosts);
@@ -488,6 +493,19 @@ static int insert_all(struct load *load)
 	return status == 0 ? insert_processes(load) : status;
 }
 
+/* The session's own number: the same as `geiger send` gives it. */
+static uint64_t instance_of(const struct gg_model *model)
+{
+	const struct gg_profile_session *session = &model->sessions[0];
+	uint64_t hash = gg_stable_hash_text(GG_STABLE_HASH_START, "session");
+	char text[64];
+
+	snprintf(text, sizeof(text), "%" PRIu64 " %u", session->start_wall_ns,
+	         model->process_count > 1 ? model->processes[1].pid : 0);
+	hash = gg_stable_hash_text(hash, text);
+	return gg_stable_hash_text(hash, session->host != NULL ? session->host : "");
+}
+
 static uint32_t month_of(uint32_t slot_s)
 {
 	time_t at = slot_s;
@@ -505,10 +523,11 @@ int gg_fleet_load(struct gg_clickhouse *store, const struct gg_model *model,
 		             .plan = plan,
 		             .error = error,
 		             .service = gg_fleet_service_id(plan->service),
-		             .host = gg_fleet_host_id(plan->host),
 		             .month = month_of(plan->slot_s) };
 	int status = 0;
 
+	snprintf(load.instance, sizeof(load.instance), "%016" PRIx64, instance_of(model));
+	load.host = gg_fleet_sender_id(plan->host, load.instance);
 	load.frame_ids = calloc(model->frame_count, sizeof(*load.frame_ids));
 	load.stack_ids = calloc(model->stack_count, sizeof(*load.stack_ids));
 	load.is_stack_used = calloc(model->stack_count, 1);

@@ -65,7 +65,8 @@ static void read_moments(struct gg_clickhouse_rows *rows, struct gg_moments *mom
 	moments->skew.high = gg_clickhouse_read_double(rows) / slots;
 }
 
-struct gg_tally gg_fleet_read_tally(struct gg_clickhouse_rows *rows, double slots, bool is_folded)
+struct gg_tally gg_fleet_read_tally(struct gg_clickhouse_rows *rows, double slots, bool is_average,
+                                    bool is_folded)
 {
 	struct gg_tally tally = { 0 };
 	double count = gg_clickhouse_read_double(rows) / slots;
@@ -84,11 +85,31 @@ struct gg_tally gg_fleet_read_tally(struct gg_clickhouse_rows *rows, double slot
 	for (int i = 0; i < GG_QUANTITY_COUNT && is_folded; i++)
 		tally.unknown[i].high = gg_clickhouse_read_u8(rows);
 	/* How long a block lived within the window is not known, so its skew is only bounded. */
-	for (int i = 0; i < GG_QUANTITY_COUNT && slots > 1; i++) {
+	for (int i = 0; i < GG_QUANTITY_COUNT && is_average; i++) {
 		tally.skew_slack[i].high += tally.usual[i].skew.high + tally.sure[i].skew.high;
 		tally.usual[i].skew.high = tally.sure[i].skew.high = 0;
 	}
 	return tally;
+}
+
+static uint64_t group_in(const struct gg_fleet_scope *scope, uint64_t groups, uint64_t sender)
+{
+	return groups == GG_FLEET_NO_GROUPS   ? 0
+	       : groups == GG_FLEET_EACH_HOST ? gg_fleet_scope_host(scope, sender)
+	                                      : sender % groups;
+}
+
+static uint64_t group_of(const struct make *make, uint64_t sender)
+{
+	return group_in(make->scope, make->groups, sender);
+}
+
+/* The slots over which the memory of a sender's host is averaged. */
+static double slots_of(const struct gg_fleet_scope *scope, uint64_t sender)
+{
+	uint64_t host = gg_map_get(&scope->host_of, sender);
+
+	return host != GG_MAP_NONE ? fmax(1, scope->hosts.items[host].covered_count) : 1;
 }
 
 /* Reads the rows of one statement. */
@@ -96,23 +117,37 @@ static int read_sums(struct make *make, int statement, bool is_folded)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf reply = { 0 };
 	enum gg_metric metric = make->scope->question->metric;
-	double slots = metric == GG_METRIC_LIVE && make->scope->slot_count > 1
+	double slots = metric == GG_METRIC_LIVE && make->scope->slot_count > 1 &&
+	                               !make->scope->question->by_slot
 	                       ? make->scope->slot_count
 	                       : 1;
+	/* Each host has a divisor of its own if hosts lack slots, so its sums come on their own. */
+	bool by_sender = make->groups == GG_FLEET_EACH_HOST ||
+	                 (slots > 1 && make->scope->lacking_count > 0);
 	struct gg_clickhouse_rows rows;
-	int status = gg_fleet_scope_ask(make->scope, make->store, statement, make->groups, &reply,
+	int status = gg_fleet_scope_ask(make->scope, make->store, statement,
+	                                by_sender ? GG_FLEET_EACH_HOST : make->groups, &reply,
 	                                make->error);
 
 	rows = gg_clickhouse_rows_of(&reply);
 	while (status == 0 && gg_clickhouse_rows_more(&rows)) {
 		struct tally_row row = { .series = gg_clickhouse_read_u64(&rows) };
 		const unsigned char *id;
+		bool is_known;
 
 		row.group = gg_clickhouse_read_u64(&rows);
 		id = gg_clickhouse_read_bytes(&rows, ID_BYTES);
 		if (id != NULL)
 			memcpy(row.stack.bytes, id, ID_BYTES);
-		row.tally = gg_fleet_read_tally(&rows, slots, is_folded);
+		is_known = !by_sender || gg_fleet_scope_host(make->scope, row.group) != 0;
+		row.tally = gg_fleet_read_tally(
+			&rows, slots > 1 && by_sender ? slots_of(make->scope, row.group) : slots,
+			slots > 1, is_folded);
+		if (by_sender)
+			row.group = group_of(make, row.group);
+		/* Rows of a sender whose row in `process` is on its way do not count yet. */
+		if (!is_known)
+			continue;
 		if (!gg_array_push(&make->rows, row))
 			return no_memory(make);
 	}
@@ -252,6 +287,7 @@ static int read_symbols(struct make *make)
 	return status == 0 ? gg_fleet_check_rows(&rows, make->error) : status;
 }
 
+/* The name of each host, by the id of the name. */
 static int read_hosts(struct make *make)
 {
 	struct gg_clickhouse_rows rows;
@@ -260,12 +296,13 @@ static int read_hosts(struct make *make)
 
 	rows = gg_clickhouse_rows_of(&make->host_rows);
 	while (status == 0 && gg_clickhouse_rows_more(&rows)) {
-		uint64_t id = gg_clickhouse_read_u64(&rows);
+		uint64_t sender = gg_clickhouse_read_u64(&rows);
 		uint64_t place = (uint64_t)(rows.at - (const unsigned char *)make->host_rows.data);
 		size_t length;
 
 		gg_clickhouse_read_text(&rows, &length);
-		if (gg_map_put(&make->host_map, id, place) < 0)
+		if (gg_map_put(&make->host_map, gg_fleet_scope_host(make->scope, sender), place) <
+		    0)
 			return no_memory(make);
 	}
 	return status == 0 ? gg_fleet_check_rows(&rows, make->error) : status;
@@ -410,18 +447,6 @@ static int put_stack(struct make *make, const struct gg_fleet_stack_id *id, uint
 	return status;
 }
 
-static uint64_t group_in(uint64_t groups, uint64_t host)
-{
-	return groups == GG_FLEET_NO_GROUPS   ? 0
-	       : groups == GG_FLEET_EACH_HOST ? host
-	                                      : host % groups;
-}
-
-static uint64_t group_of(const struct make *make, uint64_t host)
-{
-	return group_in(make->groups, host);
-}
-
 int gg_fleet_number_groups(const struct gg_fleet_scope *scope, uint64_t groups, uint32_t *pids)
 {
 	struct gg_map known = { 0 };
@@ -430,7 +455,7 @@ int gg_fleet_number_groups(const struct gg_fleet_scope *scope, uint64_t groups, 
 
 	for (size_t i = 0; i < scope->members.count && status == 0; i++) {
 		const struct gg_fleet_member *member = &scope->members.items[i];
-		uint64_t group = group_in(groups, member->host), pid;
+		uint64_t group = group_in(scope, groups, member->sender), pid;
 
 		pids[i] = 0;
 		if (!member->is_selected)
@@ -517,7 +542,7 @@ static int put_processes(struct make *make)
 	for (size_t i = 0; i < scope->members.count && status == 0; i++) {
 		const struct gg_fleet_member *member = &scope->members.items[i];
 		const struct gg_fleet_scope_series *series = &scope->series.items[member->series];
-		uint64_t group = group_of(make, member->host);
+		uint64_t group = group_of(make, member->sender);
 		uint64_t key = process_key(series->id, group);
 		uint64_t known = gg_map_get(&make->process_map, key);
 		struct gg_profile_process process = { .command = scope->question->service };
@@ -528,7 +553,7 @@ static int put_processes(struct make *make)
 		if (known == GG_MAP_NONE) {
 			for (size_t j = i; j < scope->members.count; j++)
 				if (scope->members.items[j].series == member->series &&
-				    group_of(make, scope->members.items[j].host) == group)
+				    group_of(make, scope->members.items[j].sender) == group)
 					process.interval_bytes = fmax(
 						process.interval_bytes,
 						scope->members.items[j].gap_max);

@@ -41,6 +41,8 @@ GG_MUST_CHECK int gg_fleet_number_groups(const struct gg_fleet_scope *scope, uin
 
 /*
  * Reads the sums of a tally from a row of a statement of tallies, and divides them by `slots`.
+ * `is_average`: they are an average over time, of which skew is only bounded.
  * `is_folded`: the row is of a statement about folded sums, which has more columns.
  */
-struct gg_tally gg_fleet_read_tally(struct gg_clickhouse_rows *rows, double slots, bool is_folded);
+struct gg_tally gg_fleet_read_tally(struct gg_clickhouse_rows *rows, double slots, bool is_average,
+                                    bool is_folded);

@@ -2,6 +2,7 @@
 #include "fleet/fleet_question.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,6 +31,9 @@ void gg_fleet_scope_done(struct gg_fleet_scope *scope)
 	gg_array_done(&scope->series);
 	gg_array_done(&scope->series_ids);
 	gg_array_done(&scope->members);
+	gg_array_done(&scope->hosts);
+	gg_map_done(&scope->host_of);
+	gg_map_done(&scope->series_of);
 	*scope = (struct gg_fleet_scope){ 0 };
 }
 
@@ -49,13 +53,13 @@ int gg_fleet_scope_ask(const struct gg_fleet_scope *scope, struct gg_clickhouse 
 		gg_clickhouse_name("db", question->tenant),
 		gg_clickhouse_u64("service", scope->service),
 		gg_clickhouse_u64("any_service", question->service == NULL),
-		gg_clickhouse_u64("any_series", question->service == NULL),
-		scope->series_ids.count > 0 ? gg_clickhouse_u64s("series", scope->series_ids.items,
-		                                                 scope->series_ids.count)
-					    : gg_clickhouse_u64s("series", &no_series, 1),
+		gg_clickhouse_u64("any_series", question->service == NULL || scope->has_all_series),
+		scope->series_ids.count > 0 && !scope->has_all_series
+			? gg_clickhouse_u64s("series", scope->series_ids.items,
+		                             scope->series_ids.count)
+			: gg_clickhouse_u64s("series", &no_series, 1),
 		gg_clickhouse_u64("any_host", question->host == NULL),
-		gg_clickhouse_u64("host",
-		                  question->host != NULL ? gg_fleet_host_id(question->host) : 0),
+		gg_clickhouse_text("host_name", question->host != NULL ? question->host : ""),
 		gg_clickhouse_u64("from", scope->from_s),
 		gg_clickhouse_u64("to", scope->to_s),
 		gg_clickhouse_u64("groups", groups),
@@ -205,6 +209,7 @@ static int read_series(struct gg_fleet_scope *scope, struct gg_clickhouse *store
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf reply = { 0 }, versions = { 0 };
 	size_t all = 0, version_count = 0;
+	bool has_others = false;
 	struct gg_clickhouse_rows rows;
 	char advice[GG_ERROR_ADVICE_MAX];
 	int status = gg_fleet_scope_ask(scope, store, GG_FLEET_SERIES, 0, &reply, error);
@@ -225,20 +230,25 @@ static int read_series(struct gg_fleet_scope *scope, struct gg_clickhouse *store
 		    read_labels(scope, &rows, &series) < 0)
 			return gg_error_memory(error, "fleet");
 		/* Two services may share an id: the name decides. */
-		if (strcmp(name, scope->question->service) != 0)
+		if (strcmp(name, scope->question->service) != 0) {
+			has_others = true;
 			continue;
+		}
 		all++;
 		add_name(&versions, &version_count, series.version);
-		for (size_t i = 0; i < scope->series.count; i++)
-			is_known = is_known || scope->series.items[i].id == series.id;
-		if (is_known || !is_wanted(scope->question, &series))
+		is_known = gg_map_get(&scope->series_of, series.id) != GG_MAP_NONE;
+		if (is_known || !is_wanted(scope->question, &series)) {
+			has_others = has_others || !is_known;
 			continue;
-		if (!gg_array_push(&scope->series, series) ||
+		}
+		if (gg_map_put(&scope->series_of, series.id, scope->series.count) < 0 ||
+		    !gg_array_push(&scope->series, series) ||
 		    !gg_array_push(&scope->series_ids, series.id))
 			return gg_error_memory(error, "fleet");
 	}
 	if (status == 0)
 		status = gg_fleet_check_rows(&rows, error);
+	scope->has_all_series = !has_others;
 	if (status < 0 || scope->series.count > 0)
 		return status;
 	if (all == 0)
@@ -291,8 +301,6 @@ static int choose_window(struct gg_fleet_scope *scope, struct gg_clickhouse *sto
 	uint32_t slot_s = 0;
 	int status;
 
-	scope->from_s = question->since_s;
-	scope->to_s = question->until_s;
 	if (question->metric == GG_METRIC_LIVE && question->when != GG_FLEET_AVERAGE) {
 		status = find_slot(scope, store,
 		                   question->when == GG_FLEET_AT_PEAK ? GG_FLEET_PEAK_SLOT
@@ -307,33 +315,227 @@ static int choose_window(struct gg_fleet_scope *scope, struct gg_clickhouse *sto
 	return 0;
 }
 
-/* --- members --------------------------------------------------------------------------------- */
+/* --- hosts ----------------------------------------------------------------------------------- */
 
-static int find_series(const struct gg_fleet_scope *scope, uint64_t id)
+uint64_t gg_fleet_scope_host(const struct gg_fleet_scope *scope, uint64_t sender)
 {
-	for (size_t i = 0; i < scope->series.count; i++)
-		if (scope->series.items[i].id == id)
-			return (int)i;
-	return -1;
+	uint64_t index = gg_map_get(&scope->host_of, sender);
+
+	return index != GG_MAP_NONE ? scope->hosts.items[index].id : 0;
 }
 
-static struct gg_fleet_member read_member(struct gg_clickhouse_rows *rows)
+/* Notes that a sender is on a host. */
+static int add_sender(struct gg_fleet_scope *scope, struct gg_map *by_id, uint64_t sender,
+                      uint64_t id)
 {
-	struct gg_fleet_member member = { .host = gg_clickhouse_read_u64(rows) };
+	uint64_t index = gg_map_get(by_id, id);
+
+	if (index == GG_MAP_NONE) {
+		struct gg_fleet_host *host = gg_array_add(&scope->hosts);
+
+		index = scope->hosts.count - 1;
+		if (host == NULL || gg_map_put(by_id, id, index) < 0)
+			return -ENOMEM;
+		host->id = id;
+	}
+	return gg_map_put(&scope->host_of, sender, index);
+}
+
+int gg_fleet_scope_read_hosts(struct gg_fleet_scope *scope, struct gg_clickhouse *store,
+                              struct gg_error *error)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf reply = { 0 };
+	struct gg_clickhouse_rows rows;
+	struct gg_map by_id = { 0 };
+	int status = gg_fleet_scope_ask(scope, store, GG_FLEET_HOSTS, 0, &reply, error);
+
+	rows = gg_clickhouse_rows_of(&reply);
+	while (status == 0 && gg_clickhouse_rows_more(&rows)) {
+		uint64_t sender = gg_clickhouse_read_u64(&rows);
+		size_t length;
+		const char *text = gg_clickhouse_read_text(&rows, &length);
+		char *name = strndup(text, length);
+
+		if (name == NULL || add_sender(scope, &by_id, sender, gg_fleet_host_id(name)) < 0)
+			status = gg_error_memory(error, "fleet");
+		free(name);
+	}
+	gg_map_done(&by_id);
+	if (status == 0)
+		status = gg_fleet_check_rows(&rows, error);
+	if (status == 0 && scope->question->host != NULL && scope->hosts.count == 0)
+		status = gg_error_set(error, -ENOENT, "fleet",
+		                      "geiger fleet report SERVICE --by-label host lists them.",
+		                      "no host '%s' reported service '%s' in that time",
+		                      scope->question->host, scope->question->service);
+	return status;
+}
+
+/* The host of a sender.  A sender whose row in `host` is on its way counts as a host. */
+static int find_host(struct gg_fleet_scope *scope, uint64_t sender, uint32_t *ret_host)
+{
+	uint64_t index = gg_map_get(&scope->host_of, sender);
+
+	if (index == GG_MAP_NONE) {
+		struct gg_fleet_host *host = gg_array_add(&scope->hosts);
+
+		index = scope->hosts.count - 1;
+		if (host == NULL || gg_map_put(&scope->host_of, sender, index) < 0)
+			return -ENOMEM;
+		host->id = sender;
+	}
+	*ret_host = (uint32_t)index;
+	return 0;
+}
+
+/* --- slots ----------------------------------------------------------------------------------- */
+
+/* A sender reported in a slot. */
+struct report_row {
+	uint64_t sender;
+	uint32_t slot_s, host;
+	bool is_running;
+};
+
+struct coverage {
+	GG_ARRAY(struct report_row) rows; /* by sender, then slot */
+	GG_ARRAY(uint32_t) slots;         /* sorted */
+};
+
+static void coverage_done(struct coverage *coverage)
+{
+	gg_array_done(&coverage->rows);
+	gg_array_done(&coverage->slots);
+}
+
+static int compare_slots(const void *a, const void *b)
+{
+	uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
+
+	return (left > right) - (left < right);
+}
+
+static int read_coverage(struct coverage *coverage, struct gg_fleet_scope *scope,
+                         struct gg_clickhouse *store, struct gg_error *error)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf reply = { 0 };
+	GG_CLEANUP(gg_map_done) struct gg_map known = { 0 };
+	struct gg_clickhouse_rows rows;
+	int status = gg_fleet_scope_ask(scope, store, GG_FLEET_COVERAGE, 0, &reply, error);
+
+	rows = gg_clickhouse_rows_of(&reply);
+	while (status == 0 && gg_clickhouse_rows_more(&rows)) {
+		struct report_row row = { .sender = gg_clickhouse_read_u64(&rows) };
+		bool is_new;
+
+		row.slot_s = gg_clickhouse_read_u32(&rows);
+		row.is_running = gg_clickhouse_read_u64(&rows) > 0;
+		is_new = gg_map_get(&known, row.slot_s) == GG_MAP_NONE;
+		if (find_host(scope, row.sender, &row.host) < 0 ||
+		    !gg_array_push(&coverage->rows, row) ||
+		    (is_new && (gg_map_put(&known, row.slot_s, 0) < 0 ||
+		                !gg_array_push(&coverage->slots, row.slot_s))))
+			status = gg_error_memory(error, "fleet");
+	}
+	if (coverage->slots.count > 0)
+		qsort(coverage->slots.items, coverage->slots.count, sizeof(*coverage->slots.items),
+		      compare_slots);
+	return status == 0 ? gg_fleet_check_rows(&rows, error) : status;
+}
+
+/* Ends the window before its newest slot if a sender that ran in the slot before is missing. */
+static void leave_out_incomplete(struct gg_fleet_scope *scope, struct coverage *coverage)
+{
+	size_t count = coverage->slots.count, expected = 0, reported = 0;
+	uint32_t newest_s = count > 1 ? coverage->slots.items[count - 1] : 0;
+
+	if (count < 2)
+		return;
+	for (size_t i = 0; i < coverage->rows.count; i++) {
+		const struct report_row *row = &coverage->rows.items[i];
+		bool ran = row->slot_s == coverage->slots.items[count - 2] && row->is_running;
+
+		expected += ran;
+		reported += ran && i + 1 < coverage->rows.count &&
+		            coverage->rows.items[i + 1].sender == row->sender;
+	}
+	if (reported == expected)
+		return;
+	scope->to_s = newest_s;
+	coverage->slots.count--;
+}
+
+/* Counts the slots of each host, and those after its last sender ended, when it held nothing. */
+static int count_covered(struct gg_fleet_scope *scope, const struct coverage *coverage)
+{
+	GG_CLEANUP(gg_map_done) struct gg_map known = { 0 };
+	const struct report_row *rows = coverage->rows.items;
+
+	for (size_t i = 0; i < coverage->rows.count; i++) {
+		struct gg_fleet_host *host = &scope->hosts.items[rows[i].host];
+		uint64_t key = (uint64_t)rows[i].host << 32 | rows[i].slot_s;
+		bool is_last = i + 1 == coverage->rows.count ||
+		               rows[i + 1].sender != rows[i].sender ||
+		               rows[i + 1].slot_s >= scope->to_s;
+
+		if (rows[i].slot_s >= scope->to_s)
+			continue;
+		host->is_running = host->is_running || (is_last && rows[i].is_running);
+		if (rows[i].slot_s > host->last_slot_s)
+			host->last_slot_s = rows[i].slot_s;
+		if (gg_map_get(&known, key) != GG_MAP_NONE)
+			continue;
+		host->covered_count++;
+		if (gg_map_put(&known, key, 0) < 0)
+			return -ENOMEM;
+	}
+	for (size_t i = 0; i < scope->hosts.count; i++) {
+		struct gg_fleet_host *host = &scope->hosts.items[i];
+
+		for (size_t j = coverage->slots.count; j > 0 && !host->is_running; j--) {
+			if (coverage->slots.items[j - 1] <= host->last_slot_s)
+				break;
+			host->covered_count++;
+		}
+	}
+	scope->slot_count = (uint32_t)coverage->slots.count;
+	return 0;
+}
+
+static int cover_slots(struct gg_fleet_scope *scope, struct gg_clickhouse *store,
+                       struct gg_error *error)
+{
+	GG_CLEANUP(coverage_done) struct coverage coverage = { 0 };
+	int status = read_coverage(&coverage, scope, store, error);
+
+	if (status == 0 && scope->question->metric == GG_METRIC_LIVE && !scope->question->by_slot)
+		leave_out_incomplete(scope, &coverage);
+	if (status == 0 && count_covered(scope, &coverage) < 0)
+		status = gg_error_memory(error, "fleet");
+	return status;
+}
+
+/* --- members --------------------------------------------------------------------------------- */
+
+struct gg_fleet_member gg_fleet_read_member(struct gg_clickhouse_rows *rows,
+                                            uint32_t *ret_covered_s)
+{
+	struct gg_fleet_member member = { .sender = gg_clickhouse_read_u64(rows) };
 	uint32_t selected_ppm;
 
 	member.last_slot_s = gg_clickhouse_read_u32(rows);
-	member.slot_count = gg_clickhouse_read_u32(rows);
-	member.process_count = gg_clickhouse_read_u32(rows);
+	member.process_count = gg_clickhouse_read_double(rows);
 	selected_ppm = gg_clickhouse_read_u32(rows);
 	member.is_selected = selected_ppm > 0;
 	member.selected_share = (double)selected_ppm / PPM;
+	member.is_redrawn = gg_clickhouse_read_u8(rows) != 0;
 	member.gap_max = gg_clickhouse_read_double(rows);
 	member.scheme = gg_clickhouse_read_u8(rows);
 	member.rss_bytes = gg_clickhouse_read_double(rows);
 	member.live_bytes = gg_clickhouse_read_double(rows);
 	member.allocated_bytes = gg_clickhouse_read_double(rows);
 	member.dropped_count = gg_clickhouse_read_double(rows);
+	*ret_covered_s = gg_clickhouse_read_u32(rows);
 	return member;
 }
 
@@ -343,29 +545,35 @@ static int compare_members(const void *a, const void *b)
 
 	if (left->host != right->host)
 		return left->host < right->host ? -1 : 1;
+	if (left->sender != right->sender)
+		return left->sender < right->sender ? -1 : 1;
 	return left->series < right->series ? -1 : left->series > right->series;
 }
 
-/* Counts hosts: members are sorted by host, and a host may have several series. */
+/* Members are sorted by host and sender.  A sender has a member for each of its series. */
 static void count_hosts(struct gg_fleet_scope *scope)
 {
+	const struct gg_fleet_member *members = scope->members.items;
+
 	for (size_t i = 0; i < scope->members.count;) {
-		const struct gg_fleet_member *member = &scope->members.items[i];
-		uint64_t host = member->host;
+		uint32_t host = members[i].host;
 		bool is_selected = false, is_there = false;
 
-		for (; i < scope->members.count && scope->members.items[i].host == host; i++) {
-			member = &scope->members.items[i];
-			is_selected = is_selected || member->is_selected;
-			is_there = is_there || member->last_slot_s == scope->moment_s;
-			scope->process_count += member->process_count;
-			scope->rss_bytes += member->rss_bytes;
-			if (!scope->is_latest && member->slot_count > scope->slot_count)
-				scope->slot_count = member->slot_count;
+		for (; i < scope->members.count && members[i].host == host; i++) {
+			bool is_first = i == 0 || members[i - 1].sender != members[i].sender;
+
+			is_selected = is_selected || members[i].is_selected;
+			is_there = is_there || members[i].last_slot_s == scope->moment_s;
+			scope->process_count += members[i].process_count;
+			scope->rss_bytes += members[i].rss_bytes;
+			scope->sender_count += is_first;
+			scope->selected_sender_count += is_first && members[i].is_selected;
 		}
 		scope->host_count++;
 		scope->selected_count += is_selected;
 		scope->reported_count += is_there;
+		scope->lacking_count += !scope->is_latest &&
+		                        scope->hosts.items[host].covered_count < scope->slot_count;
 	}
 }
 
@@ -379,13 +587,23 @@ static int read_members(struct gg_fleet_scope *scope, struct gg_clickhouse *stor
 	rows = gg_clickhouse_rows_of(&reply);
 	while (status == 0 && gg_clickhouse_rows_more(&rows)) {
 		struct gg_fleet_member member;
-		int series;
+		uint32_t covered_s;
+		uint64_t series;
+		double slots;
 
 		gg_clickhouse_read_u64(&rows);
-		series = find_series(scope, gg_clickhouse_read_u64(&rows));
-		member = read_member(&rows);
+		series = gg_map_get(&scope->series_of, gg_clickhouse_read_u64(&rows));
+		member = gg_fleet_read_member(&rows, &covered_s);
+		if (series == GG_MAP_NONE)
+			continue;
 		member.series = (uint32_t)series;
-		if (series >= 0 && !gg_array_push(&scope->members, member))
+		if (find_host(scope, member.sender, &member.host) < 0)
+			return gg_error_memory(error, "fleet");
+		slots = fmax(1, scope->hosts.items[member.host].covered_count);
+		member.process_count /= slots;
+		member.rss_bytes /= slots;
+		member.live_bytes /= slots;
+		if (!gg_array_push(&scope->members, member))
 			return gg_error_memory(error, "fleet");
 	}
 	if (status == 0)
@@ -400,28 +618,25 @@ static int read_members(struct gg_fleet_scope *scope, struct gg_clickhouse *stor
 	return 0;
 }
 
-/* The number of slots in which any host reported: those over which live memory is averaged. */
-static int count_slots(struct gg_fleet_scope *scope, struct gg_clickhouse *store,
-                       struct gg_error *error)
+/* Refuses a question if no host was drawn, or if the drawn hosts change within the window. */
+static int check_draws(const struct gg_fleet_scope *scope, struct gg_error *error)
 {
-	GG_CLEANUP(gg_buf_done) struct gg_buf reply = { 0 };
-	struct gg_clickhouse_rows rows;
-	uint32_t last = 0;
-	int status = gg_fleet_scope_ask(scope, store, GG_FLEET_SLOTS, 0, &reply, error);
-
-	rows = gg_clickhouse_rows_of(&reply);
-	scope->slot_count = 0;
-	while (status == 0 && gg_clickhouse_rows_more(&rows)) {
-		uint32_t slot = gg_clickhouse_read_u32(&rows);
-
-		scope->slot_count += slot != last;
-		last = slot;
-		gg_clickhouse_read_u64(&rows);
-		gg_clickhouse_read_u32(&rows);
-		for (int i = 0; i < 3; i++)
-			gg_clickhouse_read_double(&rows);
-	}
-	return status == 0 ? gg_fleet_check_rows(&rows, error) : status;
+	if (scope->question->by_slot)
+		return 0;
+	for (size_t i = 0; i < scope->members.count; i++)
+		if (scope->members.items[i].is_redrawn)
+			return gg_error_set(
+				error, -ENOTSUP, "fleet",
+				"Ask for a window within one hour, or for a moment (--at).",
+				"hosts were drawn anew within the window, so no set of drawn hosts "
+				"stands for all");
+	if (scope->selected_sender_count == 0)
+		return gg_error_set(
+			error, -ENODATA, "fleet",
+			"geiger fleet timeline shows RSS of all hosts; another hour draws others.",
+			"the store has no stacks of that time: none of %zu host%s was drawn",
+			scope->host_count, scope->host_count == 1 ? "" : "s");
+	return 0;
 }
 
 int gg_fleet_scope_of(struct gg_fleet_scope *scope, struct gg_clickhouse *store,
@@ -430,15 +645,22 @@ int gg_fleet_scope_of(struct gg_fleet_scope *scope, struct gg_clickhouse *store,
 	int status = gg_fleet_schema_check(store, question->tenant, error);
 
 	*scope = (struct gg_fleet_scope){ .question = question,
-		                          .service = gg_fleet_service_id(question->service) };
+		                          .service = gg_fleet_service_id(question->service),
+		                          .from_s = question->since_s,
+		                          .to_s = question->until_s,
+		                          .slot_count = 1 };
 	if (status == 0)
 		status = read_series(scope, store, error);
 	if (status == 0)
+		status = gg_fleet_scope_read_hosts(scope, store, error);
+	if (status == 0)
 		status = choose_window(scope, store, error);
+	if (status == 0 && !scope->is_latest)
+		status = cover_slots(scope, store, error);
 	if (status == 0)
 		status = read_members(scope, store, error);
-	if (status == 0 && !scope->is_latest)
-		status = count_slots(scope, store, error);
+	if (status == 0)
+		status = check_draws(scope, error);
 	if (status < 0)
 		gg_fleet_scope_done(scope);
 	return status;

@@ -12,6 +12,17 @@
  * A scope is what the question means in this store: the series that match, the window of slots, and
  * what each host sent in it.  Every later statement takes its values from the scope.
  *
+ * Senders  The column `host` of the tables is the id of a sender.  A host is a machine, known by
+ *          its name, and each recording on it is a sender of its own.  A sender's row of `process`
+ *          with no processes says that the sender has ended.
+ * Moments  Of each sender its latest slot in the window counts, so a series that is not in it has
+ *          ended.
+ * Windows  Live memory of a host is averaged over the slots that the host reported, and over those
+ *          after its last sender ended.  The newest slot does not count if a sender that ran in the
+ *          slot before is missing in it.
+ * Draws    Each hour draws senders anew.  A window in which a sender's stacks are there in one slot
+ *          and not in another has no set of drawn hosts, so it is refused.
+ *
  * Threads  any, each with a store of its own.
  */
 #pragma once
@@ -24,6 +35,7 @@
 #include "base/buf.h"
 #include "base/compiler.h"
 #include "base/error.h"
+#include "base/map.h"
 #include "fleet/clickhouse.h"
 #include "fleet/fleet_ids.h"
 #include "query/query.h"
@@ -46,6 +58,7 @@ struct gg_fleet_question {
 	enum gg_metric metric;     /* live, allocated, or freed */
 	uint32_t since_s, until_s; /* the window; 0 and UINT32_MAX: no end */
 	uint32_t slot_length_s;    /* a snapshot counts for twice that long */
+	bool by_slot;              /* every slot is shown on its own; nothing is averaged */
 };
 
 /* A series that matches. */
@@ -56,15 +69,26 @@ struct gg_fleet_scope_series {
 	size_t label_count;
 };
 
-/* A host's processes of one series, in the window. */
+/* A machine. */
+struct gg_fleet_host {
+	uint64_t id; /* gg_fleet_host_id() of its name; that of its sender if the name is unknown */
+	uint32_t covered_count; /* slots of the window whose memory of the host is known */
+	uint32_t last_slot_s;
+	bool is_running; /* a sender of it has not ended */
+};
+
+/* A sender's processes of one series, in the window. */
 struct gg_fleet_member {
 	uint32_t series; /* index in scope.series */
-	uint64_t host;
-	uint32_t last_slot_s, slot_count, process_count;
+	uint32_t host;   /* index in scope.hosts */
+	uint64_t sender;
+	uint32_t last_slot_s;
+	double process_count;  /* the mean over the host's slots */
 	bool is_selected;      /* its stacks are in the store */
+	bool is_redrawn;       /* in some slots they are, and in others they are not */
 	double selected_share; /* the chance of that */
 	double gap_max;
-	double rss_bytes, live_bytes; /* means over its slots */
+	double rss_bytes, live_bytes; /* means over the host's slots */
 	double allocated_bytes;
 	double dropped_count;
 	uint8_t scheme;
@@ -75,14 +99,20 @@ struct gg_fleet_scope {
 	uint64_t service;
 	GG_ARRAY(struct gg_fleet_scope_series) series;
 	GG_ARRAY(uint64_t) series_ids; /* the same, as a list for statements; never empty */
+	bool has_all_series;           /* of the service, so that statements need no list */
 	GG_ARRAY(struct gg_fleet_member) members;
-	uint32_t from_s, to_s; /* the window that is read: [from_s, to_s) */
-	uint32_t moment_s;     /* the slot of the moment or of the peak; 0: a window */
-	uint32_t slot_count;   /* over which live memory is averaged; 1: a moment */
-	bool is_latest;        /* of each host, only its latest snapshot in the window counts */
-	size_t host_count;     /* that reported */
-	size_t selected_count; /* of them, hosts whose stacks are in the store */
-	size_t reported_count; /* of them, hosts that reported in the slot of the moment */
+	GG_ARRAY(struct gg_fleet_host) hosts;
+	struct gg_map series_of; /* id -> index in series */
+	struct gg_map host_of;   /* sender -> index in hosts */
+	uint32_t from_s, to_s;   /* the window that is read: [from_s, to_s) */
+	uint32_t moment_s;       /* the slot of the moment or of the peak; 0: a window */
+	uint32_t slot_count;     /* of the window; 1: a moment */
+	bool is_latest;          /* of each sender, only its latest slot in the window counts */
+	size_t host_count;       /* that have a process */
+	size_t selected_count;   /* of them, hosts whose stacks are in the store */
+	size_t reported_count;   /* of them, hosts that reported in the slot of the moment */
+	size_t lacking_count;    /* of them, hosts that lack slots of the window */
+	size_t sender_count, selected_sender_count;
 	double process_count, rss_bytes;
 	/* Texts of the above. */
 	GG_ARRAY(char *) texts;
@@ -91,7 +121,8 @@ struct gg_fleet_scope {
 
 /*
  * -ENOENT: no such service, version, host or label, and the advice names some that exist; -ENODATA:
- * nobody reported in that time.
+ * nobody reported in that time, or no stacks of that time are in the store; -ENOTSUP: the hosts
+ * were drawn anew within the window.
  */
 GG_MUST_CHECK int gg_fleet_scope_of(struct gg_fleet_scope *scope, struct gg_clickhouse *store,
                                     const struct gg_fleet_question *question,
@@ -106,6 +137,17 @@ enum { GG_FLEET_NO_GROUPS = 0, GG_FLEET_EACH_HOST = 1 };
 GG_MUST_CHECK int gg_fleet_scope_ask(const struct gg_fleet_scope *scope,
                                      struct gg_clickhouse *store, int statement, uint64_t groups,
                                      struct gg_buf *reply, struct gg_error *error);
+
+/* The id of the host of a sender; 0: the sender is not in the scope. */
+uint64_t gg_fleet_scope_host(const struct gg_fleet_scope *scope, uint64_t sender);
+
+/* Reads which host each sender of the window is on.  Part of gg_fleet_scope_of(). */
+GG_MUST_CHECK int gg_fleet_scope_read_hosts(struct gg_fleet_scope *scope,
+                                            struct gg_clickhouse *store, struct gg_error *error);
+
+/* Reads a row of GG_FLEET_PROCESSES after its first two columns; numbers are sums over slots. */
+struct gg_fleet_member gg_fleet_read_member(struct gg_clickhouse_rows *rows,
+                                            uint32_t *ret_covered_s);
 
 /* Fails with -EBADMSG if rows ended in the middle. */
 GG_MUST_CHECK int gg_fleet_check_rows(const struct gg_clickhouse_rows *rows,

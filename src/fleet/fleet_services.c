@@ -12,6 +12,7 @@
 struct services_run {
 	struct gg_fleet_services *services;
 	struct gg_map row_of_series; /* series -> index of its row */
+	uint32_t slot_length_s;      /* the longest */
 };
 
 void gg_fleet_services_done(struct gg_fleet_services *services)
@@ -85,7 +86,31 @@ static int compare_rows(const void *a, const void *b)
 	return strcmp(left->version, right->version);
 }
 
-/* A host with several series of a version, such as two labels, is one host of it. */
+/* Reads when each row was last seen, from its senders' last slots. */
+static int read_last_seen(struct services_run *run, struct gg_clickhouse_rows *rows,
+                          struct gg_error *error)
+{
+	while (gg_clickhouse_rows_more(rows)) {
+		struct gg_fleet_member member;
+		struct gg_fleet_service_row *row;
+		uint64_t index;
+		uint32_t covered_s;
+
+		gg_clickhouse_read_u64(rows);
+		index = gg_map_get(&run->row_of_series, gg_clickhouse_read_u64(rows));
+		member = gg_fleet_read_member(rows, &covered_s);
+		if (rows->failed || index == GG_MAP_NONE)
+			continue;
+		row = &run->services->rows.items[index];
+		if (member.last_slot_s > row->last_slot_s)
+			row->last_slot_s = member.last_slot_s;
+		if (covered_s > run->slot_length_s)
+			run->slot_length_s = covered_s;
+	}
+	return gg_fleet_check_rows(rows, error);
+}
+
+/* A host with several senders or series of a version is one host of it. */
 struct counted {
 	uint64_t row, host;
 	bool is_selected;
@@ -120,49 +145,59 @@ static void count_hosts(struct gg_fleet_services *services, struct counted_array
 	}
 }
 
-static int read_processes(struct services_run *run, struct gg_clickhouse_rows *rows,
-                          struct counted_array *counted, struct gg_error *error)
+/* The slot in which any version of the row's service was last seen. */
+static uint32_t last_of_service(const struct gg_fleet_services *services, size_t index)
+{
+	uint32_t last_s = 0;
+
+	for (size_t i = 0; i < services->rows.count; i++)
+		if (strcmp(services->rows.items[i].service, services->rows.items[index].service) ==
+		            0 &&
+		    services->rows.items[i].last_slot_s > last_s)
+			last_s = services->rows.items[i].last_slot_s;
+	return last_s;
+}
+
+/* Adds up the last snapshots of senders, as far as a report counts them as well. */
+static int read_processes(struct services_run *run, const struct gg_fleet_scope *scope,
+                          struct gg_clickhouse_rows *rows, struct counted_array *counted,
+                          struct gg_error *error)
 {
 	while (gg_clickhouse_rows_more(rows)) {
+		struct gg_fleet_member member;
 		struct counted host = { 0 };
 		struct gg_fleet_service_row *row;
-		uint32_t last_slot_s, process_count;
-		double rss, live;
+		uint32_t covered_s;
 
 		gg_clickhouse_read_u64(rows);
 		host.row = gg_map_get(&run->row_of_series, gg_clickhouse_read_u64(rows));
-		host.host = gg_clickhouse_read_u64(rows);
-		last_slot_s = gg_clickhouse_read_u32(rows);
-		gg_clickhouse_read_u32(rows);
-		process_count = gg_clickhouse_read_u32(rows);
-		host.is_selected = gg_clickhouse_read_u32(rows) > 0;
-		gg_clickhouse_read_double(rows);
-		gg_clickhouse_read_u8(rows);
-		rss = gg_clickhouse_read_double(rows);
-		live = gg_clickhouse_read_double(rows);
-		gg_clickhouse_read_double(rows);
-		gg_clickhouse_read_double(rows);
+		member = gg_fleet_read_member(rows, &covered_s);
 		if (rows->failed || host.row == GG_MAP_NONE)
 			continue;
+		if ((uint64_t)member.last_slot_s + 2 * (uint64_t)run->slot_length_s <=
+		    last_of_service(run->services, host.row))
+			continue;
+		host.host = gg_fleet_scope_host(scope, member.sender);
+		if (host.host == 0)
+			host.host = member.sender;
+		host.is_selected = member.is_selected;
 		row = &run->services->rows.items[host.row];
-		row->process_count += process_count;
-		row->rss_bytes += rss;
-		row->live_bytes += live;
-		if (last_slot_s > row->last_slot_s)
-			row->last_slot_s = last_slot_s;
+		row->process_count += member.process_count;
+		row->rss_bytes += member.rss_bytes;
+		row->live_bytes += member.live_bytes;
 		if (!gg_array_push(counted, host))
 			return gg_error_memory(error, "fleet services");
 	}
 	return gg_fleet_check_rows(rows, error);
 }
 
-/* Versions that nobody ran in the window have a name but no host. */
+/* Versions that nobody ran in the window have a name but no time. */
 static void drop_empty(struct gg_fleet_services *services)
 {
 	size_t kept = 0;
 
 	for (size_t i = 0; i < services->rows.count; i++) {
-		if (services->rows.items[i].host_count > 0) {
+		if (services->rows.items[i].last_slot_s > 0) {
 			services->rows.items[kept++] = services->rows.items[i];
 			continue;
 		}
@@ -178,7 +213,7 @@ int gg_fleet_services_of(struct gg_fleet_services *services, struct gg_clickhous
 {
 	const struct gg_fleet_question question = { .tenant = tenant };
 	struct gg_fleet_scope scope = { .question = &question, .from_s = since_s, .to_s = until_s };
-	GG_CLEANUP(gg_buf_done) struct gg_buf names = { 0 }, processes = { 0 };
+	GG_CLEANUP(gg_buf_done) struct gg_buf names = { 0 }, seen = { 0 }, processes = { 0 };
 	struct services_run run = { .services = services };
 	struct counted_array counted = { 0 };
 	struct gg_clickhouse_rows rows;
@@ -187,14 +222,22 @@ int gg_fleet_services_of(struct gg_fleet_services *services, struct gg_clickhous
 	if (status == 0)
 		status = gg_fleet_scope_ask(&scope, store, GG_FLEET_SERVICES, 0, &names, error);
 	if (status == 0)
+		status = gg_fleet_scope_read_hosts(&scope, store, error);
+	if (status == 0)
+		status = gg_fleet_scope_ask(&scope, store, GG_FLEET_PROCESSES, 0, &seen, error);
+	scope.is_latest = true;
+	if (status == 0)
 		status = gg_fleet_scope_ask(&scope, store, GG_FLEET_PROCESSES, 0, &processes,
 		                            error);
 	rows = gg_clickhouse_rows_of(&names);
 	if (status == 0)
 		status = read_names(&run, &rows, error);
+	rows = gg_clickhouse_rows_of(&seen);
+	if (status == 0)
+		status = read_last_seen(&run, &rows, error);
 	rows = gg_clickhouse_rows_of(&processes);
 	if (status == 0)
-		status = read_processes(&run, &rows, &counted, error);
+		status = read_processes(&run, &scope, &rows, &counted, error);
 	if (status == 0) {
 		count_hosts(services, &counted);
 		drop_empty(services);
@@ -204,5 +247,6 @@ int gg_fleet_services_of(struct gg_fleet_services *services, struct gg_clickhous
 	}
 	gg_map_done(&run.row_of_series);
 	gg_array_done(&counted);
+	gg_fleet_scope_done(&scope);
 	return status;
 }

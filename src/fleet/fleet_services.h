@@ -19,10 +19,10 @@
 
 struct gg_fleet_service_row {
 	char *service, *version;
-	size_t host_count;     /* hosts with a process of this version */
+	size_t host_count;     /* hosts with a process of this version; 0: nobody runs it now */
 	size_t selected_count; /* of them, hosts whose stacks are in the store */
 	double process_count;
-	double live_bytes, rss_bytes; /* means over the slots of each host, added up */
+	double live_bytes, rss_bytes; /* of the last snapshots of senders, added up */
 	uint32_t last_slot_s;
 };
 

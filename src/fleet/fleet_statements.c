@@ -12,9 +12,11 @@
  * to be missed; and the same (c, d) of those with p >= 0.98.  Folded sums also have the slack of
  * both third cumulants (e), and whether the errors are unknown (u).
  *
- * {groups} is 0 for no host groups, 1 for a group for each host, and otherwise their number.
- * {all_slots} = 0 takes the latest snapshot of each series and host in the window alone.  {metric}
- * is that of `folded`: 0 allocated, 1 freed, 2 live.
+ * The column `host` has the id of a sender, of which a host may have several (fleet_question.h).
+ * {groups} is 0 for no groups of senders, 1 for a group for each sender, and otherwise their
+ * number.
+ * {all_slots} = 0 takes the latest slot of each sender in the window alone: a series that is not in
+ * it has ended.  {metric} is that of `folded`: 0 allocated, 1 freed, 2 live.
  */
 #include "fleet/fleet_statements.h"
 
@@ -24,17 +26,23 @@
 
 /* clang-format off */
 
+#define SPAN "slot >= toDateTime({from}) AND slot < toDateTime({to}) "
+
+#define ON_HOST \
+	"AND ({any_host} OR host IN (SELECT host FROM {db}.host WHERE name = {host_name})) "
+
 /* The rows that a question is about. */
 #define WINDOW \
-	"service = {service} AND slot >= toDateTime({from}) AND slot < " \
-	"toDateTime({to}) AND series IN ({series}) AND ({any_host} OR host = " \
-	"{host}) "
+	"service = {service} AND " SPAN "AND ({any_series} OR series IN ({series})) " ON_HOST
 
-/* Takes the latest snapshot of each series and host alone. */
+/*
+ * Takes the latest slot of each sender alone, whichever series and services it reported in it.  A
+ * question about all services takes the latest slot of each sender and service.
+ */
 #define LATEST \
-	"AND ({all_slots} OR (series, host, slot) IN (SELECT series, host, " \
-	"max(slot) FROM {db}.process WHERE service = {service} AND slot >= " \
-	"toDateTime({from}) AND slot < toDateTime({to}) GROUP BY series, host)) "
+	"AND ({all_slots} OR (if({any_service}, service, toUInt64(0)), host, slot) IN (SELECT " \
+	"if({any_service}, service, toUInt64(0)) AS part, host, max(slot) FROM {db}.process " \
+	"WHERE " SPAN "GROUP BY part, host)) "
 
 /* The sums of a tally. */
 #define SUMS \
@@ -112,26 +120,33 @@ static const char *const statements[GG_FLEET_STATEMENT_COUNT] = {
 		"SELECT service, series, service_name, version, kind, heap, type, keys, "
 		"vals FROM {db}.series WHERE service = {service} FORMAT RowBinary",
 	[GG_FLEET_HOSTS] =
-		"SELECT host, name FROM {db}.host FORMAT RowBinary",
+		"SELECT host, name FROM {db}.host WHERE ({any_host} OR name = {host_name}) AND "
+		"host IN (SELECT host FROM {db}.process WHERE ({any_service} OR service = "
+		"{service}) AND " SPAN ") FORMAT RowBinary",
 	[GG_FLEET_LAST_SLOT] =
 		"SELECT max(toUInt32(slot)) AS last_slot, min(toUInt32(slot)) AS "
-		"first_slot FROM {db}.process WHERE " WINDOW
-		"FORMAT RowBinary",
+		"first_slot FROM {db}.process FINAL WHERE " WINDOW
+		"AND processes > 0 FORMAT RowBinary",
 	[GG_FLEET_PEAK_SLOT] =
 		"SELECT toUInt32(slot) AS s, sum(live_bytes) AS live FROM {db}.process "
 		"FINAL WHERE " WINDOW
 		"GROUP BY s ORDER BY live DESC, s LIMIT 1 FORMAT RowBinary",
 	[GG_FLEET_PROCESSES] =
 		"SELECT service, series, host, toUInt32(max(slot)) AS last_slot, "
-		"toUInt32(uniqExact(slot)) AS slots, toUInt32(max(processes)) AS most, "
-		"toUInt32(max(selected_ppm)) AS selected, max(gap_max) AS gap, "
-		"toUInt8(max(scheme)) AS law, avg(rss) AS rss_mean, avg(live_bytes) AS "
-		"live_mean, sum(allocated_bytes) AS allocated, toFloat64(max(dropped)) AS "
-		"lost FROM {db}.process FINAL WHERE ({any_service} OR service = {service}) "
-		"AND slot >= toDateTime({from}) AND slot < toDateTime({to}) AND "
-		"({any_series} OR series IN ({series})) AND ({any_host} OR host = {host}) "
+		"toFloat64(sum(processes)) AS process_slots, toUInt32(argMax(selected_ppm, "
+		"slot)) AS selected, toUInt8(max(selected_ppm > 0) != min(selected_ppm > 0)) AS "
+		"redrawn, max(gap_max) AS gap, toUInt8(max(scheme)) AS law, "
+		"toFloat64(sum(rss)) AS rss_sum, sum(live_bytes) AS live_sum, "
+		"sum(allocated_bytes) AS allocated, toFloat64(max(dropped)) AS lost, "
+		"toUInt32(max(covered_s)) AS covered FROM {db}.process FINAL WHERE "
+		"({any_service} OR service = {service}) AND " SPAN
+		"AND ({any_series} OR series IN ({series})) " ON_HOST "AND processes > 0 " LATEST
 		"GROUP BY service, series, host ORDER BY service, series, host FORMAT "
 		"RowBinary",
+	[GG_FLEET_COVERAGE] =
+		"SELECT host, toUInt32(slot) AS s, toUInt64(sum(processes)) AS running FROM "
+		"{db}.process FINAL WHERE service = {service} AND " SPAN ON_HOST
+		"GROUP BY host, s ORDER BY host, s FORMAT RowBinary",
 	[GG_FLEET_SLOTS] =
 		"SELECT toUInt32(slot) AS s, series, toUInt32(uniqExact(host)) AS hosts, "
 		"sum(live_bytes) AS live, sum(allocated_bytes) AS allocated, "

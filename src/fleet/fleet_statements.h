@@ -16,10 +16,11 @@
 enum gg_fleet_statement {
 	GG_FLEET_SERVICES,          /* all series of all services */
 	GG_FLEET_SERIES,            /* the series of a service, with labels */
-	GG_FLEET_HOSTS,             /* the names of hosts */
+	GG_FLEET_HOSTS,             /* the names of the hosts of senders in a window */
 	GG_FLEET_LAST_SLOT,         /* the latest slot of a service, and its first */
 	GG_FLEET_PEAK_SLOT,         /* the slot with most live bytes */
-	GG_FLEET_PROCESSES,         /* what each series and host had in a window */
+	GG_FLEET_PROCESSES,         /* what each series and sender had in a window */
+	GG_FLEET_COVERAGE,          /* the slots that each sender reported */
 	GG_FLEET_SLOTS,             /* live, allocated and resident bytes, slot by slot */
 	GG_FLEET_LIVE_TALLIES,      /* sums over snapshots, by series, host group and stack */
 	GG_FLEET_LIVE_SLOTS,        /* the same sums by slot */

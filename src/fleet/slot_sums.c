@@ -48,7 +48,7 @@ static int read_live(struct gg_slot_sums *slots, const struct gg_buf *reply, boo
 
 	while (gg_clickhouse_rows_more(&rows)) {
 		uint64_t slot_s = gg_clickhouse_read_u64(&rows);
-		struct gg_tally tally = gg_fleet_read_tally(&rows, 1, is_folded);
+		struct gg_tally tally = gg_fleet_read_tally(&rows, 1, false, is_folded);
 
 		while (at < slots->items.count && slots->items.items[at].slot_s < slot_s)
 			at++;

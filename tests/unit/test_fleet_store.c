@@ -23,6 +23,7 @@
 #include "fleet/fleet_schema.h"
 #include "fleet/fleet_services.h"
 #include "fleet/fleet_statements.h"
+#include "fleet/fleet_wire.h"
 #include "fleet/store_server.h"
 #include "format/merge/merge.h"
 #include "made_profile.h"
@@ -396,11 +397,13 @@ TEST(live_memory_is_averaged_over_time_and_never_added_up)
 	gg_fleet_scope_done(&scope);
 	question.when = GG_FLEET_AVERAGE;
 	question.until_s = UINT32_MAX;
-	CHECK_MSG(is_equal(live_of(&question, &scope), 170000.0 / 3), "average");
-	CHECK_EQ_U64(scope.slot_count, 3);
+	/* Host 2 is missing in the newest slot, and the one slot that it has counts for it. */
+	CHECK_MSG(is_equal(live_of(&question, &scope), 25000 + 100000), "average");
+	CHECK_EQ_U64(scope.slot_count, 2);
+	CHECK_EQ_U64(scope.lacking_count, 1);
 	gg_buf_clear(&text);
 	gg_fleet_scope_describe(&scope, &text);
-	CHECK_EQ_STR(gg_buf_text(&text), "averaged over 3 slots");
+	CHECK_EQ_STR(gg_buf_text(&text), "averaged over 2 slots to 2023-11-14 22:40 UTC");
 	gg_fleet_scope_done(&scope);
 	/* Two slots later nobody has a snapshot any more. */
 	question.when = GG_FLEET_AT_END;
@@ -500,7 +503,8 @@ TEST(hostile_names_are_names)
 		CHECK_EQ_DOUBLE(live_of(&question, &scope), 1000);
 		gg_fleet_scope_done(&scope);
 		question.host = "other";
-		CHECK_EQ_I64(gg_fleet_scope_of(&scope, &store, &question, &error), -ENODATA);
+		CHECK_EQ_I64(gg_fleet_scope_of(&scope, &store, &question, &error), -ENOENT);
+		CHECK(strstr(error.message, "no host 'other'") != NULL);
 	}
 	/* A tenant is a name as well. */
 	for (size_t i = 0; i < 4; i++)
@@ -629,22 +633,56 @@ TEST(drawn_hosts_stand_for_all)
 	gg_fleet_scope_done(&scope);
 }
 
+/* The versions 1 and 2 of a service, compared. */
+struct versions {
+	struct gg_fleet_question questions[2];
+	struct gg_query_result *results[2];
+	struct gg_fleet_side sides[2];
+	struct gg_fleet_scope scopes[2];
+	struct gg_model *models[2];
+	struct gg_diff *diff;
+};
+
+static void compare_versions(struct versions *versions, const char *service)
+{
+	const struct gg_diff_query query = { .scale = 1,
+		                             .confidence = 0.95,
+		                             .false_discovery_rate = 0.05 };
+
+	for (int i = 0; i < 2; i++) {
+		versions->questions[i] = ask_about(service, GG_METRIC_LIVE);
+		versions->questions[i].version = i == 0 ? "1" : "2";
+		versions->models[i] = ask_model(&versions->scopes[i], &versions->questions[i],
+		                                GG_FLEET_EACH_HOST);
+		versions->results[i] = rows_of(versions->models[i], GG_METRIC_LIVE, GG_BYTES);
+		versions->sides[i] = (struct gg_fleet_side){ &versions->scopes[i],
+			                                     versions->models[i],
+			                                     versions->results[i] };
+		CHECK_EQ_DOUBLE(gg_fleet_side_processes(&versions->scopes[i]), 10);
+	}
+	must(gg_diff_run(versions->models[0], versions->results[0], versions->models[1],
+	                 versions->results[1], &query, &versions->diff, &error));
+	must(gg_fleet_compare(versions->diff, &versions->sides[0], &versions->sides[1], &error));
+}
+
+static void versions_done(struct versions *versions)
+{
+	gg_diff_free(versions->diff);
+	for (int i = 0; i < 2; i++) {
+		gg_query_result_free(versions->results[i]);
+		gg_model_free(versions->models[i]);
+		gg_fleet_scope_done(&versions->scopes[i]);
+	}
+}
+
 /*
  * Ten hosts a version with the same sizes, but one function of version 2 holds twice as much: that
  * row grew, and the others did not.
  */
 TEST(versions_are_compared_host_by_host)
 {
-	struct gg_fleet_question questions[2] = { ask_about("versions", GG_METRIC_LIVE),
-		                                  ask_about("versions", GG_METRIC_LIVE) };
-	struct gg_diff_query query = { .scale = 1,
-		                       .confidence = 0.95,
-		                       .false_discovery_rate = 0.05 };
-	struct gg_query_result *results[2];
-	struct gg_fleet_side sides[2];
-	struct gg_fleet_scope scopes[2];
-	struct gg_model *models[2];
-	struct gg_diff *diff;
+	struct versions versions;
+	const struct gg_diff *diff;
 
 	NEEDS_STORE;
 	for (int i = 0; i < 20; i++) {
@@ -658,15 +696,8 @@ TEST(versions_are_compared_host_by_host)
 		put(&made, "versions", i < 10 ? "1" : "2", i, SLOT_S);
 		gg_profile_close(made.profile);
 	}
-	for (int i = 0; i < 2; i++) {
-		questions[i].version = i == 0 ? "1" : "2";
-		models[i] = ask_model(&scopes[i], &questions[i], GG_FLEET_EACH_HOST);
-		results[i] = rows_of(models[i], GG_METRIC_LIVE, GG_BYTES);
-		sides[i] = (struct gg_fleet_side){ &scopes[i], models[i], results[i] };
-		CHECK_EQ_DOUBLE(gg_fleet_side_processes(&scopes[i]), 10);
-	}
-	must(gg_diff_run(models[0], results[0], models[1], results[1], &query, &diff, &error));
-	must(gg_fleet_compare(diff, &sides[0], &sides[1], &error));
+	compare_versions(&versions, "versions");
+	diff = versions.diff;
 	CHECK_EQ_U64(diff->significant_count, 1);
 	CHECK_EQ_U64(diff->grown_count, 1);
 	CHECK(strstr(diff->rows[0].label, "grows") != NULL);
@@ -674,12 +705,7 @@ TEST(versions_are_compared_host_by_host)
 	                gg_tally_estimate(&diff->rows[0].after, GG_BYTES).value -
 	                        gg_tally_estimate(&diff->rows[0].before, GG_BYTES).value);
 	CHECK(diff->rows[0].difference.low > 0 && !diff->rows[1].is_significant);
-	gg_diff_free(diff);
-	for (int i = 0; i < 2; i++) {
-		gg_query_result_free(results[i]);
-		gg_model_free(models[i]);
-		gg_fleet_scope_done(&scopes[i]);
-	}
+	versions_done(&versions);
 }
 
 TEST(services_have_their_versions_and_hosts)
@@ -704,6 +730,296 @@ TEST(services_have_their_versions_and_hosts)
 		CHECK_EQ_U64(row->last_slot_s, SLOT_S);
 	}
 	CHECK(is_found);
+}
+
+/* --- senders --------------------------------------------------------------------------------- */
+
+/* A row of `process`: the processes of a series that a sender had in a slot. */
+struct sent {
+	const char *service, *version, *host, *instance;
+	uint32_t slot_s, processes, selected_ppm;
+	uint64_t blocks; /* of 1000 bytes, all certain; 0: the stacks are not sent */
+	uint64_t rss;
+};
+
+static void run_statement(const char *text, const struct gg_clickhouse_value *values, size_t count)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf query = { 0 };
+
+	must(gg_clickhouse_bind(&query, text, values, count, &error));
+	must(gg_clickhouse_query(&store, &query, NULL, &error));
+}
+
+/* Writes the rows that a receiver writes of a slot. */
+static void send_slot(const struct sent *sent)
+{
+	const struct gg_fleet_series series = { .service = sent->service,
+		                                .version = sent->version,
+		                                .kind = "native" };
+	const struct gg_clickhouse_value values[] = {
+		gg_clickhouse_name("db", "default"),
+		gg_clickhouse_u64("slot", sent->slot_s),
+		gg_clickhouse_u64("service", gg_fleet_service_id(sent->service)),
+		gg_clickhouse_u64("series", gg_fleet_series_id(&series)),
+		gg_clickhouse_u64("host", gg_fleet_sender_id(sent->host, sent->instance)),
+		gg_clickhouse_text("service_name", sent->service),
+		gg_clickhouse_text("version", sent->version),
+		gg_clickhouse_text("host_name", sent->host),
+		gg_clickhouse_u64("processes", sent->processes),
+		gg_clickhouse_u64("selected", sent->selected_ppm),
+		gg_clickhouse_u64("rss", sent->rss),
+		gg_clickhouse_u64("blocks", sent->blocks),
+	};
+
+	run_statement("INSERT INTO {db}.series (month, service, series, service_name, version, "
+	              "kind, heap, type, keys, vals) VALUES (202311, {service}, {series}, "
+	              "{service_name}, {version}, 'native', '', '', [], [])",
+	              values, GG_COUNT(values));
+	run_statement("INSERT INTO {db}.host (month, host, name, keys, vals) VALUES (202311, "
+	              "{host}, {host_name}, [], [])",
+	              values, GG_COUNT(values));
+	if (sent->blocks > 0)
+		run_statement("INSERT INTO {db}.live (slot, service, stack, series, host, size, "
+		              "gap, n, flags) VALUES ({slot}, {service}, 'stack of 16 byte', "
+		              "{series}, {host}, 1000, 1, {blocks}, 0)",
+		              values, GG_COUNT(values));
+	run_statement("INSERT INTO {db}.process (slot, service, series, host, processes, "
+	              "selected_ppm, gap_max, scheme, rss, live_bytes, allocated_bytes, covered_s, "
+	              "dropped) VALUES ({slot}, {service}, {series}, {host}, {processes}, "
+	              "{selected}, 1, 0, {rss}, 1000 * {blocks}, 0, 600, 0)",
+	              values, GG_COUNT(values));
+}
+
+/* Half of the hosts are drawn in the first hour, and the other half in the second one. */
+TEST(a_window_in_which_hosts_are_drawn_anew_is_refused)
+{
+	struct gg_fleet_question question = ask_about("redrawn", GG_METRIC_LIVE);
+	struct gg_fleet_scope scope;
+
+	NEEDS_STORE;
+	for (uint32_t slot = 0; slot < 12; slot++)
+		for (int i = 0; i < 4; i++) {
+			char host[16];
+			bool is_drawn = (uint32_t)i / 2 == slot / 6;
+			struct sent sent = { "redrawn",
+				             "1",
+				             host,
+				             "",
+				             SLOT_S + 600 * slot,
+				             1,
+				             is_drawn ? 500000 : 0,
+				             is_drawn ? 10 : 0,
+				             20000 };
+
+			snprintf(host, sizeof(host), "r%d", i);
+			send_slot(&sent);
+		}
+	/* The draw of its own hour counts for a moment. */
+	must(gg_fleet_scope_of(&scope, &store, &question, &error));
+	CHECK_EQ_U64(scope.host_count, 4);
+	CHECK_EQ_U64(scope.selected_count, 2);
+	gg_fleet_scope_done(&scope);
+	question.when = GG_FLEET_AVERAGE;
+	CHECK_EQ_I64(gg_fleet_scope_of(&scope, &store, &question, &error), -ENOTSUP);
+	CHECK(strstr(error.message, "drawn anew") != NULL);
+	question.by_slot = true;
+	must(gg_fleet_scope_of(&scope, &store, &question, &error));
+	gg_fleet_scope_done(&scope);
+	question.by_slot = false;
+	question.until_s = SLOT_S + 3600;
+	must(gg_fleet_scope_of(&scope, &store, &question, &error));
+	CHECK_EQ_U64(scope.selected_count, 2);
+	CHECK_EQ_U64(scope.lacking_count, 0);
+	gg_fleet_scope_done(&scope);
+}
+
+/* Ten recordings on a machine, each of one slot, and each with a mark in the slot after its end. */
+TEST(recordings_one_after_the_other_are_one_host)
+{
+	GG_CLEANUP(gg_fleet_services_done) struct gg_fleet_services services = { 0 };
+	struct gg_fleet_question question = ask_about("runs", GG_METRIC_LIVE);
+	struct gg_fleet_scope scope;
+
+	NEEDS_STORE;
+	for (uint32_t i = 0; i < 10; i++) {
+		char instance[16];
+		struct sent sent = { "runs", "1",     "machine", instance, SLOT_S + 600 * i,
+			             1,      1000000, 10 + i,    0 };
+
+		snprintf(instance, sizeof(instance), "run %u", i);
+		send_slot(&sent);
+		sent.slot_s += 600;
+		sent.processes = 0;
+		sent.blocks = 0;
+		send_slot(&sent);
+	}
+	/* The last mark is a slot later; the moment is the last slot with a process. */
+	CHECK_EQ_DOUBLE(live_of(&question, &scope), 19000);
+	CHECK_EQ_U64(scope.host_count, 1);
+	CHECK_EQ_DOUBLE(scope.process_count, 1);
+	gg_fleet_scope_done(&scope);
+	question.when = GG_FLEET_AVERAGE;
+	question.until_s = SLOT_S + 6000;
+	CHECK_MSG(is_equal(live_of(&question, &scope), 14500), "average");
+	CHECK_EQ_U64(scope.host_count, 1);
+	CHECK(is_equal(scope.process_count, 1));
+	gg_fleet_scope_done(&scope);
+	/* After its end a recording held nothing. */
+	question.until_s = UINT32_MAX;
+	CHECK_MSG(is_equal(live_of(&question, &scope), 145000.0 / 11), "average with the end");
+	gg_fleet_scope_done(&scope);
+	must(gg_fleet_services_of(&services, &store, "default", 0, UINT32_MAX, &error));
+	for (size_t i = 0; i < services.rows.count; i++) {
+		const struct gg_fleet_service_row *row = &services.rows.items[i];
+
+		if (strcmp(row->service, "runs") != 0)
+			continue;
+		CHECK_EQ_U64(row->host_count, 0);
+		CHECK_EQ_DOUBLE(row->live_bytes, 0);
+		CHECK_EQ_U64(row->last_slot_s, SLOT_S + 5400);
+	}
+}
+
+/* A host that changed to version 2 holds nothing of version 1 any more. */
+TEST(a_series_that_its_sender_no_longer_reports_has_ended)
+{
+	GG_CLEANUP(gg_fleet_services_done) struct gg_fleet_services services = { 0 };
+	struct gg_fleet_question question = ask_about("rolled", GG_METRIC_LIVE);
+	struct gg_fleet_scope scope;
+	const struct sent old = { "rolled", "1", "machine", "", SLOT_S, 1, 1000000, 10, 0 };
+	const struct sent new = { "rolled", "2", "machine", "", SLOT_S + 600, 1, 1000000, 30, 0 };
+	size_t found = 0;
+
+	NEEDS_STORE;
+	send_slot(&old);
+	send_slot(&new);
+	CHECK_EQ_DOUBLE(live_of(&question, &scope), 30000);
+	CHECK_EQ_DOUBLE(scope.process_count, 1);
+	gg_fleet_scope_done(&scope);
+	question.when = GG_FLEET_AVERAGE;
+	CHECK_EQ_DOUBLE(live_of(&question, &scope), 20000);
+	CHECK_EQ_U64(scope.lacking_count, 0);
+	gg_fleet_scope_done(&scope);
+	must(gg_fleet_services_of(&services, &store, "default", 0, UINT32_MAX, &error));
+	for (size_t i = 0; i < services.rows.count; i++) {
+		const struct gg_fleet_service_row *row = &services.rows.items[i];
+		bool is_old = strcmp(row->version, "1") == 0;
+
+		if (strcmp(row->service, "rolled") != 0)
+			continue;
+		found++;
+		CHECK_EQ_U64(row->host_count, is_old ? 0 : 1);
+		CHECK_EQ_DOUBLE(row->live_bytes, is_old ? 0 : 30000);
+		CHECK_EQ_U64(row->last_slot_s, SLOT_S + (is_old ? 0 : 600));
+	}
+	CHECK_EQ_U64(found, 2);
+}
+
+/* Ten recordings of each version on one machine say nothing about the next machine. */
+TEST(recordings_of_one_machine_are_one_unit)
+{
+	struct gg_fleet_question question = ask_about("machine", GG_METRIC_LIVE);
+	struct gg_fleet_scope scope;
+	struct versions versions;
+
+	NEEDS_STORE;
+	for (int i = 0; i < 20; i++) {
+		char instance[16];
+		struct sent sent = { "machine", i < 10 ? "1" : "2",
+			             "machine", instance,
+			             SLOT_S,    1,
+			             1000000,   (uint64_t)(i < 10 ? 100 : 200) + (uint64_t)i % 3,
+			             0 };
+
+		snprintf(instance, sizeof(instance), "run %d", i);
+		send_slot(&sent);
+	}
+	compare_versions(&versions, "machine");
+	CHECK_EQ_U64(versions.scopes[0].host_count, 1);
+	CHECK_EQ_U64(versions.scopes[1].host_count, 1);
+	CHECK_EQ_U64(versions.diff->significant_count, 0);
+	CHECK(!versions.diff->total.is_significant);
+	versions_done(&versions);
+	/* The recordings of the machine are found by its name. */
+	question.host = "machine";
+	must(gg_fleet_scope_of(&scope, &store, &question, &error));
+	CHECK_EQ_DOUBLE(scope.process_count, 20);
+	gg_fleet_scope_done(&scope);
+}
+
+TEST(a_question_without_a_drawn_host_is_refused)
+{
+	struct gg_fleet_question question = ask_about("undrawn", GG_METRIC_LIVE);
+	struct gg_fleet_scope scope;
+	const struct sent sent = { "undrawn", "1", "machine", "", SLOT_S, 1, 0, 0, 5000 };
+
+	NEEDS_STORE;
+	send_slot(&sent);
+	CHECK_EQ_I64(gg_fleet_scope_of(&scope, &store, &question, &error), -ENODATA);
+	CHECK(strstr(error.message, "none of 1 host was drawn") != NULL);
+}
+
+/* Two sessions of one host in one slot are two senders; a session that comes again is the same. */
+TEST(two_profiles_of_a_host_and_slot_add_up)
+{
+	struct gg_fleet_question question = ask_about("sessions", GG_METRIC_LIVE);
+	struct gg_fleet_scope scope;
+
+	NEEDS_STORE;
+	for (uint32_t i = 0; i < 3; i++) {
+		struct gg_fleet_load_plan plan = { .tenant = "default",
+			                           .service = "sessions",
+			                           .host = "machine",
+			                           .slot_s = SLOT_S,
+			                           .slot_length_s = SLOT_LENGTH_S,
+			                           .selected_ppm = 1000000 };
+		/* The third one is the second one again. */
+		const struct gg_profile_session session = { .command = "made --by test",
+			                                    .start_wall_ns = i > 0 };
+		struct made_profile made;
+		struct gg_model *model;
+
+		made_begin(&made, NULL, 1, 1);
+		made_allocate(&made, made_stack(&made, "main>hold"), 1000, 10, 0, GG_TIME_NONE);
+		must(gg_profile_set_session(made.profile, &session, &error));
+		model = load_model(made.profile);
+		gg_profile_close(made.profile);
+		must(gg_fleet_load(&store, model, &plan, &error));
+		gg_model_free(model);
+	}
+	CHECK_EQ_DOUBLE(live_of(&question, &scope), 20000);
+	CHECK_EQ_U64(scope.host_count, 1);
+	CHECK_EQ_DOUBLE(scope.process_count, 2);
+	gg_fleet_scope_done(&scope);
+}
+
+TEST(many_series_fit_into_a_question)
+{
+	struct gg_fleet_question question = ask_about("many", GG_METRIC_LIVE);
+	struct gg_fleet_scope scope;
+	const struct sent first = { "many", "1", "machine", "", SLOT_S, 1, 1000000, 10, 0 };
+	const struct sent other = { "many", "other", "machine", "", SLOT_S, 1, 1000000, 7, 0 };
+	const struct gg_clickhouse_value values[] = {
+		gg_clickhouse_name("db", "default"),
+		gg_clickhouse_u64("service", gg_fleet_service_id("many")),
+	};
+
+	NEEDS_STORE;
+	send_slot(&first);
+	run_statement("INSERT INTO {db}.series (month, service, series, service_name, version, "
+	              "kind, heap, type, keys, vals) SELECT 202311, {service}, "
+	              "18000000000000000000 + number, 'many', '1', 'native', '', '', "
+	              "emptyArrayString(), emptyArrayString() FROM system.numbers LIMIT 20000",
+	              values, GG_COUNT(values));
+	CHECK_EQ_DOUBLE(live_of(&question, &scope), 10000);
+	CHECK(scope.has_all_series);
+	gg_fleet_scope_done(&scope);
+	/* Some of them need a list of 20 001 numbers, which is larger than the server's default. */
+	send_slot(&other);
+	question.version = "1";
+	CHECK_EQ_DOUBLE(live_of(&question, &scope), 10000);
+	CHECK(!scope.has_all_series);
+	gg_fleet_scope_done(&scope);
 }
 
 static int run_query(const char *text, const char *tenant, uint64_t memory_bytes, double seconds)

@@ -51,6 +51,7 @@ static int read_side(struct fleet_side *side, const struct fleet_diff_options *o
                      const char *service, const char *version, struct gg_error *error)
 {
 	struct gg_fleet_ask_options ask = options->ask;
+	GG_CLEANUP(gg_buf_done) struct gg_buf notes = { 0 };
 	struct gg_model_options how = { 0 };
 	int status;
 
@@ -61,9 +62,14 @@ static int read_side(struct fleet_side *side, const struct fleet_diff_options *o
 		return status;
 	/* The question lives in the answer, but it was made from a local copy of the options. */
 	side->answer.groups = GG_FLEET_EACH_HOST;
+	gg_cli_fleet_append_hosts(&side->answer, &notes);
+	gg_buf_printf(&notes,
+	              ". The %zu of them with stacks are the units, and differences hold the "
+	              "error between hosts.\n",
+	              side->answer.scope.selected_count);
 	gg_frame_selection_options(&options->ask.common.frames, &how);
 	return gg_fleet_model_make(&side->answer.model, &side->answer.store, &side->answer.scope,
-	                           GG_FLEET_EACH_HOST, &how, "", error);
+	                           GG_FLEET_EACH_HOST, &how, gg_buf_text(&notes), error);
 }
 
 static int name_both(const struct fleet_diff_options *options, struct fleet_side *before,
@@ -83,7 +89,7 @@ static void append_notes(const struct fleet_side *before, const struct fleet_sid
 {
 	gg_buf_printf(out,
 	              "Hosts are the units: %zu before and %zu after.  'before' is scaled to the\n"
-	              "processes after (x %.4g).  Differences hold the error between hosts.\n",
+	              "processes after (x %.4g).\n",
 	              before->answer.scope.selected_count, after->answer.scope.selected_count,
 	              diff->query.scale);
 	if (before->answer.scope.selected_count < 2 || after->answer.scope.selected_count < 2)

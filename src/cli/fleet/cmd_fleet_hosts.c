@@ -142,6 +142,10 @@ static int print_json(const struct gg_invocation *invocation, const struct gg_as
 	gg_json_integer(&json, "version", 1);
 	gg_json_text(&json, "service", answer->fleet.service);
 	gg_json_text(&json, "when", answer->fleet.when);
+	gg_json_open(&json, "fleet", '{');
+	/* A row is one host, so the error between hosts is in none of them. */
+	gg_json_text(&json, "error", "sampling");
+	gg_json_close(&json);
 	gg_json_integer(&json, "hosts", answer->scope.host_count);
 	gg_json_integer(&json, "selected_hosts", answer->scope.selected_count);
 	gg_json_number(&json, "false_discovery_rate", options->false_discovery_rate);

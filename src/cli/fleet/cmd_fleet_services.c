@@ -23,11 +23,14 @@ struct services_options {
 };
 
 static void add_bytes(struct gg_text_table *table, const struct gg_figure_style *style,
-                      double bytes)
+                      double bytes, bool is_known)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
 
-	gg_figure_append_number(style, bytes, GG_BYTES, &text);
+	if (is_known)
+		gg_figure_append_number(style, bytes, GG_BYTES, &text);
+	else
+		gg_buf_append_text(&text, "-");
 	gg_text_table_cell(table, "%s", gg_buf_text(&text));
 }
 
@@ -55,8 +58,8 @@ static int print_text(const struct gg_invocation *invocation,
 		gg_text_table_cell(&table, "%s", row->version);
 		gg_text_table_cell(&table, "%zu", row->host_count);
 		gg_text_table_cell(&table, "%zu", row->selected_count);
-		add_bytes(&table, &style, row->live_bytes);
-		add_bytes(&table, &style, row->rss_bytes);
+		add_bytes(&table, &style, row->live_bytes, row->host_count > 0);
+		add_bytes(&table, &style, row->rss_bytes, row->rss_bytes > 0);
 		gg_text_table_cell(&table, "%s", gg_buf_text(&seen));
 	}
 	if (services->rows.count == 0) {

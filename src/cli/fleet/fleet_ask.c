@@ -169,6 +169,7 @@ static int make_question(struct gg_asked_fleet *answer, const struct gg_fleet_as
 		.labels = answer->labels,
 		.label_count = options->labels.count,
 		.metric = metrics[options->metric],
+		.by_slot = options->by_slot,
 		.slot_length_s = options->slot_seconds >= 1 && options->slot_seconds < 1e6
 		                         ? (uint32_t)options->slot_seconds
 		                         : 600,
@@ -208,10 +209,10 @@ int gg_cli_fleet_ask(struct gg_asked_fleet *answer, const struct gg_fleet_ask_op
 	return answer->when.failed ? gg_error_memory(error, verb) : 0;
 }
 
-/* Says which hosts the numbers cover, and which error the intervals hold. */
-static void append_notes(const struct gg_asked_fleet *answer, bool by_slot, struct gg_buf *notes)
+void gg_cli_fleet_append_hosts(const struct gg_asked_fleet *answer, struct gg_buf *notes)
 {
 	const struct gg_fleet_scope *scope = &answer->scope;
+	bool by_slot = scope->question->by_slot;
 	size_t missing = scope->host_count - answer->fleet.reported_count;
 
 	gg_buf_printf(notes, "%zu host%s, %.0f process%s", scope->host_count,
@@ -219,6 +220,19 @@ static void append_notes(const struct gg_asked_fleet *answer, bool by_slot, stru
 	              scope->process_count == 1 ? "" : "es");
 	if (missing > 0)
 		gg_buf_printf(notes, "; %zu of them count with an older snapshot", missing);
+	if (scope->lacking_count > 0)
+		gg_buf_printf(notes, "; %zu of them lack slots%s", scope->lacking_count,
+		              scope->question->metric != GG_METRIC_LIVE ? ", whose sums are missing"
+		              : by_slot                                 ? ""
+		                        : " and count with the average of those that they have");
+}
+
+/* Says which hosts the numbers cover, and which error the intervals hold. */
+static void append_notes(const struct gg_asked_fleet *answer, bool by_slot, struct gg_buf *notes)
+{
+	const struct gg_fleet_scope *scope = &answer->scope;
+
+	gg_cli_fleet_append_hosts(answer, notes);
 	if (answer->fleet.is_between_hosts)
 		gg_buf_printf(notes,
 		              ". Stacks of %zu of them were drawn; the numbers are for all, and "

@@ -69,6 +69,9 @@ GG_MUST_CHECK int gg_cli_fleet_ask(struct gg_asked_fleet *answer,
                                    const struct gg_fleet_ask_options *options, const char *service,
                                    const char *verb, struct gg_error *error);
 
+/* Appends how many hosts count, and how many of them lack something. */
+void gg_cli_fleet_append_hosts(const struct gg_asked_fleet *answer, struct gg_buf *notes);
+
 /* Makes the model, with its notes and the frames that the options select. */
 GG_MUST_CHECK int gg_cli_fleet_model(struct gg_asked_fleet *answer,
                                      const struct gg_fleet_ask_options *options,
