@@ -64,8 +64,8 @@ static int read_side(struct fleet_side *side, const struct fleet_diff_options *o
 	side->answer.groups = GG_FLEET_EACH_HOST;
 	gg_cli_fleet_append_hosts(&side->answer, &notes);
 	gg_buf_printf(&notes,
-	              ". The %zu of them with stacks are the units, and differences hold the "
-	              "error between hosts.\n",
+	              ". Hosts with stacks are the units (%zu), and differences hold the error "
+	              "between hosts.\n",
 	              side->answer.scope.selected_count);
 	gg_frame_selection_options(&options->ask.common.frames, &how);
 	return gg_fleet_model_make(&side->answer.model, &side->answer.store, &side->answer.scope,
