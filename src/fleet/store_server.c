@@ -47,6 +47,39 @@ static int save_in(const char *directory, const char *name, const struct gg_buf 
 	return status;
 }
 
+/*
+ * A file of another user could name any process of the caller as the server, which `fleet down`
+ * would then end.  So everything must belong to the caller, and nobody else may write it.
+ */
+static int check_owner(int fd, const char *directory, const char *what, struct gg_error *error)
+{
+	struct stat status;
+
+	if (fstat(fd, &status) < 0)
+		return gg_error_set_errno(error, errno, directory, NULL);
+	if (status.st_uid != geteuid())
+		return gg_error_set(error, -EPERM, directory,
+		                    "Run the command as the owner, or give another directory.",
+		                    "%s belongs to another user", what);
+	if ((status.st_mode & (S_IWGRP | S_IWOTH)) != 0)
+		return gg_error_set(error, -EPERM, directory, "chmod go-w takes this right away.",
+		                    "other users may write %s", what);
+	return 0;
+}
+
+/* Returns a descriptor of the caller's directory; negative sets the error. */
+static int open_directory(const char *directory, struct gg_error *error)
+{
+	int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd < 0)
+		return gg_error_set_errno(error, errno, directory, NULL);
+	if (check_owner(fd, directory, "the directory", error) == 0)
+		return fd;
+	close(fd);
+	return error->status;
+}
+
 /* Writes `text` where an XML document has text: an attribute or an element ends at none of it. */
 static void add_xml(struct gg_buf *out, const char *text)
 {
@@ -131,9 +164,15 @@ static int save_server(const char *directory, const struct gg_store_server *serv
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
 
+	/* The file has a password. */
+	mode_t mask = umask(077);
+	int status;
+
 	gg_buf_printf(&text, "pid %ld\nstart %llu\nport %u\npassword %s\n", (long)server->pid,
 	              (unsigned long long)server->start_ticks, server->port, server->password);
-	return save_in(directory, "server", &text, error);
+	status = save_in(directory, "server", &text, error);
+	umask(mask);
+	return status;
 }
 
 /* --- processes ------------------------------------------------------------------------------- */
@@ -171,30 +210,47 @@ static void sleep_ms(long ms)
 	nanosleep(&time, NULL);
 }
 
+static int say_not_started(const char *directory, struct gg_error *error)
+{
+	return gg_error_set(error, -ENOENT, directory, "geiger fleet up DIR starts one.",
+	                    "no store was started there");
+}
+
 int gg_store_server_read(const char *directory, struct gg_store_server *ret_server,
                          struct gg_error *error)
 {
 	struct gg_store_server server = { 0 };
-	char *path = path_in(directory, "server");
-	FILE *file = path != NULL ? fopen(path, "re") : NULL;
+	int directory_fd = open_directory(directory, error), fd, failure;
 	unsigned long long start_ticks = 0;
 	unsigned int port = 0;
 	long pid = 0;
-	int count = 0, failure = errno;
+	FILE *file;
+	int count = 0;
 
-	if (file != NULL) {
-		count = fscanf(file, "pid %ld start %llu port %u password %32[0-9a-f]", &pid,
-		               &start_ticks, &port, server.password);
-		fclose(file);
+	if (directory_fd == -ENOENT)
+		return say_not_started(directory, error);
+	if (directory_fd < 0)
+		return directory_fd;
+	fd = openat(directory_fd, "server", O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	failure = errno;
+	close(directory_fd);
+	if (fd < 0)
+		return failure == ENOENT ? say_not_started(directory, error)
+		                         : gg_error_set_errno(error, failure, directory, NULL);
+	if (check_owner(fd, directory, "its file server", error) < 0) {
+		close(fd);
+		return error->status;
 	}
-	free(path);
-	if (path == NULL)
+	file = fdopen(fd, "r");
+	if (file == NULL) {
+		close(fd);
 		return gg_error_memory(error, directory);
-	if (file == NULL && failure != ENOENT)
-		return gg_error_set_errno(error, failure, directory, NULL);
+	}
+	count = fscanf(file, "pid %ld start %llu port %u password %32[0-9a-f]", &pid, &start_ticks,
+	               &port, server.password);
+	fclose(file);
 	if (count != 4 || port > UINT16_MAX)
-		return gg_error_set(error, -ENOENT, directory, "geiger fleet up DIR starts one.",
-		                    "no store was started there");
+		return say_not_started(directory, error);
 	server.pid = (pid_t)pid;
 	server.start_ticks = start_ticks;
 	server.port = (uint16_t)port;
@@ -373,24 +429,29 @@ static int launch(const char *directory, const struct gg_store_plan *plan,
 /* Opens and locks DIR/lock; -1 sets the error. */
 static int lock_directory(const char *directory, bool make, struct gg_error *error)
 {
-	char *path = path_in(directory, "lock");
-	int fd = -1;
+	int directory_fd, fd;
 
-	if (path == NULL) {
-		gg_error_memory(error, directory);
+	if (make && mkdir(directory, 0700) < 0 && errno != EEXIST) {
+		gg_error_set_errno(error, errno, directory, NULL);
 		return -1;
 	}
-	if (!make || mkdir(directory, 0700) == 0 || errno == EEXIST)
-		fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	directory_fd = open_directory(directory, error);
+	if (directory_fd < 0)
+		return -1;
+	fd = openat(directory_fd, "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
 		gg_error_set_errno(error, errno, directory, NULL);
-	else if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
+	close(directory_fd);
+	if (fd >= 0 && check_owner(fd, directory, "its file lock", error) < 0) {
+		close(fd);
+		return -1;
+	}
+	if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0) {
 		close(fd);
 		fd = -1;
 		gg_error_set(error, -EBUSY, directory, "Wait for it, and try again.",
 		             "another command is starting or stopping this store");
 	}
-	free(path);
 	return fd;
 }
 
@@ -412,14 +473,17 @@ int gg_store_server_start(const char *directory, const struct gg_store_plan *pla
                           struct gg_store_server *ret_server, struct gg_error *error)
 {
 	struct gg_store_server server = { 0 };
-	struct gg_error ignored;
+	struct gg_error why = { 0 };
 	char *path;
 	int lock, status = begin(directory, true, &path, &lock, error);
 	mode_t mask;
 
 	if (status < 0)
 		return status;
-	if (gg_store_server_read(path, &server, &ignored) == 0 && server.is_running) {
+	status = gg_store_server_read(path, &server, &why);
+	if (status < 0 && status != -ENOENT) {
+		*error = why;
+	} else if (status == 0 && server.is_running) {
 		server.was_running = true;
 	} else {
 		mask = umask(077);
