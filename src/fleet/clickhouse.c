@@ -150,7 +150,47 @@ static const struct meaning {
 	{ 319, -EAGAIN, "the server does not know whether the insert has happened",
 	  "Insert the same rows again." },
 	{ 243, -ENOSPC, "the server's disk is full", NULL },
+	{ 16, -ENOENT, "a column is missing: the store's tables are of another version",
+	  "Run geiger fleet schema --apply." },
 };
+
+/*
+ * The errors of a server that could read neither the statement nor its rows: trying again would
+ * not help.  The list has nothing that a healthy server answers to good rows, because the receiver
+ * sets rows aside that are refused so.
+ */
+static const int unreadable[] = {
+	6,   /* CANNOT_PARSE_TEXT */
+	9,   /* SIZES_OF_COLUMNS_DOESNT_MATCH */
+	10,  /* NOT_FOUND_COLUMN_IN_BLOCK */
+	26,  /* CANNOT_PARSE_QUOTED_STRING */
+	27,  /* CANNOT_PARSE_INPUT_ASSERTION_FAILED */
+	32,  /* ATTEMPT_TO_READ_AFTER_EOF */
+	33,  /* CANNOT_READ_ALL_DATA */
+	38,  /* CANNOT_PARSE_DATE */
+	41,  /* CANNOT_PARSE_DATETIME */
+	43,  /* ILLEGAL_TYPE_OF_ARGUMENT */
+	44,  /* ILLEGAL_COLUMN */
+	50,  /* UNKNOWN_TYPE */
+	53,  /* TYPE_MISMATCH */
+	62,  /* SYNTAX_ERROR */
+	69,  /* ARGUMENT_OUT_OF_BOUND */
+	70,  /* CANNOT_CONVERT_TYPE */
+	72,  /* CANNOT_PARSE_NUMBER */
+	117, /* INCORRECT_DATA */
+	128, /* TOO_LARGE_ARRAY_SIZE */
+	131, /* TOO_LARGE_STRING_SIZE */
+	190, /* SIZES_OF_ARRAYS_DOESNT_MATCH */
+	261, /* UNKNOWN_BLOCK_INFO_FIELD */
+};
+
+static int status_of(int code)
+{
+	for (size_t i = 0; i < GG_COUNT(unreadable); i++)
+		if (unreadable[i] == code)
+			return -EBADMSG;
+	return -EAGAIN;
+}
 
 int gg_clickhouse_explain(struct gg_clickhouse *store, int http_status, const char *text,
                           struct gg_error *error)
@@ -176,10 +216,11 @@ int gg_clickhouse_explain(struct gg_clickhouse *store, int http_status, const ch
 		length = strcspn(own, "\n");
 		for (const char *end = strstr(own, ", e.what()"); end != NULL; end = NULL)
 			length = (size_t)(end - own) < length ? (size_t)(end - own) : length;
-		return gg_error_set(error, -EBADMSG, place, NULL, "%.*s (code %d)",
+		return gg_error_set(error, status_of(store->code), place, NULL, "%.*s (code %d)",
 		                    length < 400 ? (int)length : 400, own, store->code);
 	}
-	return gg_error_set(error, -EBADMSG, place, "Is this the HTTP port of ClickHouse?",
+	/* Such as 502 of a proxy, which says nothing about the rows. */
+	return gg_error_set(error, -EAGAIN, place, "Is this the HTTP port of ClickHouse?",
 	                    "the server answers with status %d", http_status);
 }
 

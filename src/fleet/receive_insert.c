@@ -4,9 +4,13 @@
  *
  * A round takes the oldest segments of one tenant, up to GROUP_BYTES, and inserts for each table
  * the blocks of all of them at once: the store makes a part of each insert, so few and large
- * inserts are cheap.  Then it inserts the round's rows of `batch`, and removes the files.  If the
- * store refuses a round, the next rounds take one segment each, so that a segment which the store
- * cannot read does not hold up the others.
+ * inserts are cheap.  Then it inserts the round's rows of `batch`, and removes the files.
+ *
+ * Failures  are those of a tenant: it waits for a while, which grows, and the rounds of other
+ *           tenants go on.  If the server answered with an error, the tenant's next rounds take one
+ *           segment each, so that a segment which the store cannot read does not hold up the rest.
+ *           A segment is set aside only if the server says that it cannot read the rows.
+ * Stop      The thread makes one more round with a short timeout, and none after a failure.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -23,12 +27,14 @@ enum {
 	GROUP_COUNT = 256,
 	LINGER_MS = 300, /* so that a round has more than the first segment */
 	IDLE_MS = 1000,
+	POLL_MS = 500, /* while tenants wait */
 	RETRY_LEAST_MS = 500,
 	RETRY_MOST_MS = 30000,
-	REFUSALS_MAX = 8,    /* of one segment alone, before it is set aside */
-	ABSENT_SECONDS = 10, /* that a tenant without tables waits, while others go on */
-	ABSENT_MAX = 64,
+	ABSENT_MS = 10000, /* that a tenant without tables waits */
+	SINGLE_AFTER_MS = 8000,
+	REFUSALS_MAX = 8, /* of one segment alone, before it is set aside */
 };
+#define LAST_TIMEOUT_SECONDS 5
 
 /* The order of inserts: rows that others name come first. */
 static const char *const order[] = { "series",  "host", "frame",  "symbol", "stack",
@@ -46,34 +52,52 @@ struct insert_group {
 	char tenant[GG_SEGMENT_TENANT_MAX];
 };
 
-/* Tenants without tables, whose segments must not hold up those of others. */
-struct absent_tenant {
+/* A tenant whose last insert failed. */
+struct failing_tenant {
 	char name[GG_SEGMENT_TENANT_MAX];
-	uint64_t until_ns;
+	uint64_t until_ns, backoff_ms;
+	/* Segments up to `single_end` come alone, those after `after` first; 0: in groups. */
+	uint64_t after, single_end;
 };
 
-struct absent_tenants {
-	struct absent_tenant list[ABSENT_MAX];
-	size_t next;
+struct insert_thread {
+	struct gg_receive *receive;
+	GG_ARRAY(struct failing_tenant) failing;
+	struct insert_group group;
 };
 
-static bool is_absent(const struct absent_tenants *absent, const char *tenant)
+static struct failing_tenant *find_failing(struct insert_thread *thread, const char *tenant)
 {
-	uint64_t now_ns = gg_clock_monotonic_ns();
-
-	for (size_t i = 0; i < ABSENT_MAX; i++)
-		if (absent->list[i].until_ns > now_ns && strcmp(absent->list[i].name, tenant) == 0)
-			return true;
-	return false;
+	for (size_t i = 0; i < thread->failing.count; i++)
+		if (strcmp(thread->failing.items[i].name, tenant) == 0)
+			return &thread->failing.items[i];
+	return NULL;
 }
 
-/* The oldest entry makes room: its tenant is only asked for earlier. */
-static void note_absent(struct absent_tenants *absent, const char *tenant)
+/* True if the segment of that tenant is not for this round. */
+static bool is_waiting(struct insert_thread *thread, const char *tenant, uint64_t number)
 {
-	struct absent_tenant *entry = &absent->list[absent->next++ % ABSENT_MAX];
+	const struct failing_tenant *failing = find_failing(thread, tenant);
 
-	snprintf(entry->name, sizeof(entry->name), "%s", tenant);
-	entry->until_ns = gg_clock_monotonic_ns() + ABSENT_SECONDS * GG_NS_PER_S;
+	return failing != NULL &&
+	       (failing->until_ns > gg_clock_monotonic_ns() || number <= failing->after);
+}
+
+/* Ends the rounds of single segments; true: some tenant's oldest segments come again. */
+static bool wrap(struct insert_thread *thread)
+{
+	uint64_t now_ns = gg_clock_monotonic_ns();
+	bool has_any = false;
+
+	for (size_t i = 0; i < thread->failing.count; i++) {
+		struct failing_tenant *failing = &thread->failing.items[i];
+
+		if (failing->after == 0 || failing->until_ns > now_ns)
+			continue;
+		failing->after = failing->single_end = 0;
+		has_any = true;
+	}
+	return has_any;
 }
 
 static void empty(struct insert_group *group)
@@ -154,12 +178,27 @@ static void note_tenant(struct gg_receive *receive, uint64_t number, const char 
 	pthread_mutex_unlock(&receive->mutex);
 }
 
-/* Loads the next segments of one tenant after a number; `most` of them. */
-static void load(struct gg_receive *receive, struct insert_group *group,
-                 const struct absent_tenants *absent, size_t most, uint64_t after)
+/* True if the segment of that tenant comes without others. */
+static bool is_single(struct insert_thread *thread, const char *tenant, uint64_t number)
 {
+	struct failing_tenant *failing = find_failing(thread, tenant);
+
+	if (failing == NULL || failing->single_end == 0)
+		return false;
+	if (number <= failing->single_end)
+		return true;
+	failing->after = failing->single_end = 0;
+	return false;
+}
+
+/* Loads the oldest segments of one tenant that does not wait. */
+static void load(struct insert_thread *thread)
+{
+	struct gg_receive *receive = thread->receive;
+	struct insert_group *group = &thread->group;
 	struct gg_receive_pending pending;
-	uint64_t bytes = 0;
+	size_t most = GROUP_COUNT;
+	uint64_t bytes = 0, after = 0;
 
 	while (group->count < most && next_pending(receive, after, &pending)) {
 		struct group_member *member = &group->members[group->count];
@@ -168,7 +207,7 @@ static void load(struct gg_receive *receive, struct insert_group *group,
 
 		after = pending.number;
 		if (pending.tenant[0] != '\0' &&
-		    (is_absent(absent, pending.tenant) ||
+		    (is_waiting(thread, pending.tenant, pending.number) ||
 		     (group->count > 0 && strcmp(group->tenant, pending.tenant) != 0)))
 			continue;
 		if (group->count > 0 && bytes + pending.bytes > GROUP_BYTES)
@@ -185,12 +224,14 @@ static void load(struct gg_receive *receive, struct insert_group *group,
 		if (status < 0) /* such as -EMFILE: the next round tries again */
 			return;
 		note_tenant(receive, pending.number, member->segment.tenant);
-		if (is_absent(absent, member->segment.tenant) ||
+		if (is_waiting(thread, member->segment.tenant, pending.number) ||
 		    (group->count > 0 && strcmp(group->tenant, member->segment.tenant) != 0)) {
 			gg_segment_done(&member->segment);
 			continue;
 		}
 		snprintf(group->tenant, sizeof(group->tenant), "%s", member->segment.tenant);
+		if (group->count == 0 && is_single(thread, group->tenant, pending.number))
+			most = 1;
 		bytes += pending.bytes;
 		group->count++;
 	}
@@ -321,55 +362,6 @@ static int insert_group(struct gg_receive *receive, struct insert_group *group,
 
 /* --- the thread ----------------------------------------------------------------------------- */
 
-static void note_failure(struct gg_receive *receive, const struct gg_error *error)
-{
-	bool is_new;
-
-	pthread_mutex_lock(&receive->mutex);
-	is_new = receive->failing_since_ns == 0;
-	if (is_new)
-		receive->failing_since_ns = gg_clock_monotonic_ns();
-	receive->counts.insert_errors++;
-	snprintf(receive->last_error, sizeof(receive->last_error), "%.290s", error->message);
-	pthread_mutex_unlock(&receive->mutex);
-	if (is_new) {
-		char text[400];
-
-		snprintf(text, sizeof(text), "the store does not take rows, segments wait: %.300s",
-		         error->message);
-		tell(receive, text);
-	}
-}
-
-static void note_success(struct gg_receive *receive)
-{
-	bool was_failing;
-
-	pthread_mutex_lock(&receive->mutex);
-	was_failing = receive->failing_since_ns != 0;
-	receive->failing_since_ns = 0;
-	receive->last_error[0] = '\0';
-	pthread_mutex_unlock(&receive->mutex);
-	if (was_failing)
-		tell(receive, "the store takes rows again");
-}
-
-/* The store answered, and does not want this segment alone; true: it went aside. */
-static bool note_refusal(struct gg_receive *receive, uint64_t number, const struct gg_error *error)
-{
-	unsigned count = 0;
-
-	pthread_mutex_lock(&receive->mutex);
-	for (size_t i = 0; i < receive->pending.count; i++)
-		if (receive->pending.items[i].number == number)
-			count = ++receive->pending.items[i].refusal_count;
-	pthread_mutex_unlock(&receive->mutex);
-	if (count < REFUSALS_MAX)
-		return false;
-	set_aside(receive, number, error->message);
-	return true;
-}
-
 /* Waits for the time, or less if the receiver stops.  Returns false if it stops. */
 static bool wait_for(struct gg_receive *receive, uint64_t wait_ms, bool until_work)
 {
@@ -393,60 +385,138 @@ static bool wait_for(struct gg_receive *receive, uint64_t wait_ms, bool until_wo
 	return !is_stopped;
 }
 
+/* The tenant's segments wait; those of others go on. */
+static void note_failure(struct insert_thread *thread, int status, uint64_t first, uint64_t last,
+                         const struct gg_error *error)
+{
+	struct gg_receive *receive = thread->receive;
+	const struct insert_group *group = &thread->group;
+	struct failing_tenant *failing = find_failing(thread, group->tenant);
+	bool is_new = failing == NULL, may_be_one;
+
+	pthread_mutex_lock(&receive->mutex);
+	if (receive->failing_since_ns == 0)
+		receive->failing_since_ns = gg_clock_monotonic_ns();
+	receive->counts.insert_errors++;
+	snprintf(receive->last_error, sizeof(receive->last_error), "%.290s", error->message);
+	pthread_mutex_unlock(&receive->mutex);
+	if (is_new) {
+		char text[500];
+
+		snprintf(text, sizeof(text),
+		         "the store does not take rows of the tenant %s, segments wait: %.300s",
+		         group->tenant, error->message);
+		tell(receive, text);
+		failing = gg_array_add(&thread->failing);
+		if (failing == NULL) {
+			wait_for(receive, RETRY_MOST_MS, false);
+			return;
+		}
+		snprintf(failing->name, sizeof(failing->name), "%s", group->tenant);
+	}
+	failing->backoff_ms = status == -ENOENT                         ? ABSENT_MS
+	                      : failing->backoff_ms == 0                ? RETRY_LEAST_MS
+	                      : failing->backoff_ms * 2 < RETRY_MOST_MS ? failing->backoff_ms * 2
+	                                                                : RETRY_MOST_MS;
+	failing->until_ns = gg_clock_monotonic_ns() + failing->backoff_ms * GG_NS_PER_MS;
+	/* An error that lasts may be about one segment, although its code does not say so. */
+	may_be_one = status == -EBADMSG ||
+	             (status == -EAGAIN && receive->options->store->code != 0 &&
+	              failing->backoff_ms >= SINGLE_AFTER_MS);
+	if (failing->single_end != 0)
+		failing->after = first;
+	else if (may_be_one)
+		failing->single_end = last;
+}
+
+static void note_success(struct insert_thread *thread, uint64_t last)
+{
+	struct gg_receive *receive = thread->receive;
+	struct failing_tenant *failing = find_failing(thread, thread->group.tenant);
+	char text[200];
+
+	pthread_mutex_lock(&receive->mutex);
+	receive->failing_since_ns = 0;
+	receive->last_error[0] = '\0';
+	pthread_mutex_unlock(&receive->mutex);
+	if (failing == NULL)
+		return;
+	failing->backoff_ms = failing->until_ns = 0;
+	if (last < failing->single_end) { /* the next one comes alone, too */
+		failing->after = last;
+		return;
+	}
+	/* Segments that came alone and were refused are before it: they come again. */
+	if (failing->after > 0 && wrap(thread))
+		return;
+	snprintf(text, sizeof(text), "the store takes rows of the tenant %s again",
+	         thread->group.tenant);
+	tell(receive, text);
+	*failing = thread->failing.items[--thread->failing.count];
+}
+
+/* The store answered, and does not want this segment alone; true: it went aside. */
+static bool note_refusal(struct gg_receive *receive, uint64_t number, const struct gg_error *error)
+{
+	unsigned count = 0;
+
+	pthread_mutex_lock(&receive->mutex);
+	for (size_t i = 0; i < receive->pending.count; i++)
+		if (receive->pending.items[i].number == number)
+			count = ++receive->pending.items[i].refusal_count;
+	pthread_mutex_unlock(&receive->mutex);
+	if (count < REFUSALS_MAX)
+		return false;
+	set_aside(receive, number, error->message);
+	return true;
+}
+
+/* Inserts a round; false: it failed. */
+static bool insert_round(struct insert_thread *thread)
+{
+	struct gg_receive *receive = thread->receive;
+	struct insert_group *group = &thread->group;
+	uint64_t first = group->members[0].number, last = group->members[group->count - 1].number;
+	bool is_one = group->count == 1;
+	struct gg_error error = { 0 };
+	int status = insert_group(receive, group, &error);
+
+	if (status == 0) {
+		note_success(thread, last);
+	} else {
+		/* An answer that is not even HTTP says nothing about the rows. */
+		if (status == -EBADMSG && is_one && receive->options->store->code != 0)
+			note_refusal(receive, first, &error);
+		note_failure(thread, status, first, last, &error);
+	}
+	empty(group);
+	return status == 0;
+}
+
 void *gg_receive_insert(void *context)
 {
+	static struct insert_thread thread; /* one a process; a group is large */
 	struct gg_receive *receive = context;
-	static struct insert_group group; /* one thread a process has them */
-	static struct absent_tenants absent;
-	uint64_t backoff_ms = 0, after = 0;
-	size_t most = GROUP_COUNT;
+	bool goes_on = true, has_succeeded = true;
 
-	for (;;) {
-		struct gg_error error = { 0 };
-		bool goes_on = wait_for(receive, backoff_ms > 0 ? backoff_ms : 1000,
-		                        backoff_ms == 0);
-		uint64_t first;
-		int status;
-
-		/* At the end, one more round: what it cannot insert stays for the next receiver. */
-		if (goes_on && backoff_ms == 0)
+	thread = (struct insert_thread){ .receive = receive };
+	while (goes_on) {
+		goes_on = wait_for(receive, IDLE_MS, true);
+		if (goes_on && has_succeeded)
 			goes_on = wait_for(receive, LINGER_MS, false);
-		load(receive, &group, &absent, most, after);
-		if (group.count == 0 && after > 0) { /* all are through: the oldest comes again */
-			after = 0;
-			load(receive, &group, &absent, most, after);
-		}
-		if (group.count == 0) {
-			/* Only tenants without tables are left: they come again after a while. */
-			if (!goes_on || !wait_for(receive, IDLE_MS, false))
-				return NULL;
-			continue;
-		}
-		first = group.members[0].number;
-		status = insert_group(receive, &group, &error);
-		if (status == 0) {
-			note_success(receive);
-			backoff_ms = 0;
-			most = GROUP_COUNT;
-			after = 0;
-		} else {
-			note_failure(receive, &error);
-			if (status == -ENOENT)
-				note_absent(&absent, group.tenant);
-			if (status == -EBADMSG && most == 1)
-				note_refusal(receive, first, &error);
-			/* Alone, and the next one: a bad segment must not hold up the others. */
-			if (status == -EBADMSG) {
-				after = most == 1 ? first : 0;
-				most = 1;
-			}
-			backoff_ms = status == -ENOENT                ? 0
-			             : backoff_ms == 0                ? RETRY_LEAST_MS
-			             : backoff_ms * 2 < RETRY_MOST_MS ? backoff_ms * 2
-			                                              : RETRY_MOST_MS;
-		}
-		empty(&group);
-		if (!goes_on)
-			return NULL;
+		/* At the end, one more round: what it cannot insert stays for the next receiver. */
+		if (!goes_on && !has_succeeded)
+			break;
+		if (!goes_on && receive->options->store->timeout_seconds > LAST_TIMEOUT_SECONDS)
+			receive->options->store->timeout_seconds = LAST_TIMEOUT_SECONDS;
+		load(&thread);
+		if (thread.group.count == 0 && wrap(&thread))
+			load(&thread);
+		if (thread.group.count > 0)
+			has_succeeded = insert_round(&thread);
+		else if (goes_on) /* only tenants that wait are left */
+			goes_on = wait_for(receive, POLL_MS, false);
 	}
+	gg_array_done(&thread.failing);
+	return NULL;
 }

@@ -205,7 +205,9 @@ static int explain(int http_status, const char *text, char line[GG_ERROR_LINE_MA
 
 TEST(errors_are_clear_sentences)
 {
-	char line[GG_ERROR_LINE_MAX];
+	static const int passing[] = { 201, 209, 210, 236, 290, 425, 999, 1000, 0 };
+	static const int unreadable[] = { 27, 33, 53, 62, 117 };
+	char line[GG_ERROR_LINE_MAX], text[100];
 
 	CHECK_EQ_I64(explain(404,
 	                     "Code: 60, e.displayText() = DB::Exception: Table t.draw doesn't "
@@ -232,7 +234,19 @@ TEST(errors_are_clear_sentences)
 	                     line),
 	             -EBADMSG);
 	CHECK_EQ_STR(line, "clickhouse h:8123: Syntax error: failed (code 62).");
-	CHECK_EQ_I64(explain(404, "<html>", line), -EBADMSG);
+	/* Nothing but a complaint about the rows themselves says that they are bad. */
+	CHECK_EQ_I64(explain(404, "<html>", line), -EAGAIN);
+	CHECK_EQ_I64(explain(502, "<html>Bad Gateway", line), -EAGAIN);
+	for (size_t i = 0; i < GG_COUNT(passing); i++) {
+		snprintf(text, sizeof(text), "Code: %d, e.displayText() = DB::Exception: no",
+		         passing[i]);
+		CHECK_EQ_I64(explain(500, text, line), -EAGAIN);
+	}
+	for (size_t i = 0; i < GG_COUNT(unreadable); i++) {
+		snprintf(text, sizeof(text), "Code: %d, e.displayText() = DB::Exception: no",
+		         unreadable[i]);
+		CHECK_EQ_I64(explain(500, text, line), -EBADMSG);
+	}
 	CHECK_EQ_I64(explain(503, "", line), -EAGAIN);
 }
 
