@@ -24,6 +24,7 @@ enum {
 	DISK_SECONDS = 60,
 	ANSWER_BYTES_MAX = 7000, /* a sender keeps 8 kB of an answer */
 	RATE_BURST_SECONDS = 10,
+	SLOT_SECONDS_MOST = 86400,
 };
 static const char receiver_name[] = "receiver";
 
@@ -355,18 +356,18 @@ static void answer_unknown(const struct gg_receive *receive, const char *tenant,
 	free(is_unknown);
 }
 
-static bool is_of_its_time(struct gg_receive *receive, const struct gg_fleet_slot *slot,
+/* A month is a partition of the store's tables, so times of definitions have bounds as well. */
+static bool is_of_its_time(struct gg_receive *receive, uint64_t start_s, double seconds,
                            struct gg_receive_answer *answer)
 {
-	double now_s = (double)now_seconds(), start_s = (double)slot->start_s;
-	double oldest = receive->options->oldest_seconds;
+	double now_s = (double)now_seconds(), oldest = receive->options->oldest_seconds;
 
-	if (start_s > now_s + AHEAD_SECONDS) {
+	if ((double)start_s > now_s + AHEAD_SECONDS) {
 		note(receive, &receive->counts.refused_old);
 		answer_with(answer, 400, "the slot is in the future: the host's clock is wrong");
 		return false;
 	}
-	if (oldest > 0 && start_s + slot->seconds < now_s - oldest) {
+	if (oldest > 0 && (double)start_s + seconds < now_s - oldest) {
 		note(receive, &receive->counts.refused_old);
 		answer_with(answer, 400, "the slot is older than the receiver takes (--oldest)");
 		return false;
@@ -388,7 +389,7 @@ static void take_slot(struct gg_receive *receive, const char *tenant, const uint
 		return;
 	}
 	key = message_key(receive, tenant, bytes, length);
-	if (!is_of_its_time(receive, &slot, answer))
+	if (!is_of_its_time(receive, slot.start_s, slot.seconds, answer))
 		goto out;
 	if (gg_known_set_has(&receive->known, key)) {
 		note(receive, &receive->counts.repeated);
@@ -447,6 +448,11 @@ static void take_definitions(struct gg_receive *receive, const char *tenant, con
 	if (gg_fleet_definitions_decode(&definitions, bytes, length, &error) < 0) {
 		note(receive, &receive->counts.refused_bad);
 		answer_with(answer, error.status == -ENOMEM ? 503 : 400, error.message);
+		return;
+	}
+	/* The time is the start of a slot, which may be a day long. */
+	if (!is_of_its_time(receive, definitions.at_s, SLOT_SECONDS_MOST, answer)) {
+		gg_fleet_definitions_done(&definitions);
 		return;
 	}
 	if (gg_segment_of_definitions(&segment, &definitions, now_seconds()) < 0) {

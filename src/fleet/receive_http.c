@@ -2,8 +2,9 @@
 /*
  * receive_http - sockets and limits of a receiver, by libmicrohttpd.
  *
- * Limits  512 connections; 30 s of silence, after which the server closes a connection; 16 KiB for
- *         the head of a request; 4 MiB for a body, and 16 MiB for all that are on their way.
+ * Limits  512 connections, and 256 of one address; 30 s of silence, and 60 s for a request from its
+ *         first byte to its last one, after which the server closes a connection; 16 KiB for the
+ *         head of a request; 4 MiB for a body, and 16 MiB for all that are on their way.
  */
 #include <errno.h>
 #include <microhttpd.h>
@@ -11,14 +12,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+#include "base/time_units.h"
 #include "fleet/receive_internal.h"
 #include "serve/listen.h"
 
 enum {
 	CONNECTIONS_MOST = 512,
+	CONNECTIONS_OF_ADDRESS_MOST = 256, /* a proxy is one address, too */
 	SILENCE_SECONDS = 30,
+	REQUEST_SECONDS = 60,
 	REQUEST_HEAD_BYTES = 16384,
 	BODIES_BYTES = 16 << 20,
 	LOOP_MS = 500,
@@ -33,8 +39,15 @@ static void stop(int number)
 	is_stopped = 1;
 }
 
+/* A connection, and the moment since which it has been in its current request. */
+struct open_connection {
+	int fd; /* -1: none */
+	uint64_t since_ns;
+};
+
 struct receiver_server {
 	struct gg_receive receive;
+	struct open_connection connections[CONNECTIONS_MOST];
 	size_t body_bytes; /* of all requests that are on their way */
 };
 
@@ -50,14 +63,58 @@ static const char *header(struct MHD_Connection *connection, const char *name)
 	return MHD_lookup_connection_value(connection, MHD_HEADER_KIND, name);
 }
 
+/* Notes the beginning and the end of connections. */
+static void note_connection(void *context, struct MHD_Connection *connection, void **socket_state,
+                            enum MHD_ConnectionNotificationCode code)
+{
+	struct receiver_server *server = context;
+	const union MHD_ConnectionInfo *info = MHD_get_connection_info(
+		connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+
+	if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
+		if (*socket_state != NULL)
+			((struct open_connection *)*socket_state)->fd = -1;
+		return;
+	}
+	for (size_t i = 0; info != NULL && i < CONNECTIONS_MOST; i++) {
+		if (server->connections[i].fd >= 0)
+			continue;
+		server->connections[i] = (struct open_connection){ info->connect_fd,
+			                                           gg_clock_monotonic_ns() };
+		*socket_state = &server->connections[i];
+		return;
+	}
+}
+
+/*
+ * A byte now and then is no silence, and would hold a connection forever.  So a request that takes
+ * too long loses its connection, which the server then closes.
+ */
+static void end_slow_requests(struct receiver_server *server)
+{
+	uint64_t now_ns = gg_clock_monotonic_ns();
+
+	for (size_t i = 0; i < CONNECTIONS_MOST; i++) {
+		struct open_connection *open = &server->connections[i];
+
+		if (open->fd < 0 || now_ns - open->since_ns < REQUEST_SECONDS * GG_NS_PER_S)
+			continue;
+		shutdown(open->fd, SHUT_RDWR);
+	}
+}
+
 static void end_request(void *context, struct MHD_Connection *connection, void **state,
                         enum MHD_RequestTerminationCode code)
 {
 	struct arrival *arrival = *state;
+	const union MHD_ConnectionInfo *info = MHD_get_connection_info(
+		connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
 
 	(void)context;
-	(void)connection;
 	(void)code;
+	if (info != NULL && info->socket_context != NULL)
+		((struct open_connection *)info->socket_context)->since_ns =
+			gg_clock_monotonic_ns();
 	if (arrival == NULL)
 		return;
 	arrival->server->body_bytes -= arrival->body.length;
@@ -179,9 +236,10 @@ static int serve_on(int fd, struct receiver_server *server, const struct gg_list
 	struct MHD_Daemon *daemon = MHD_start_daemon(
 		MHD_USE_AUTO, 0, NULL, NULL, handle, server, MHD_OPTION_LISTEN_SOCKET, fd,
 		MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS_MOST,
-		MHD_OPTION_NOTIFY_COMPLETED, end_request, server, MHD_OPTION_CONNECTION_TIMEOUT,
-		(unsigned)SILENCE_SECONDS, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-		(size_t)REQUEST_HEAD_BYTES, MHD_OPTION_END);
+		MHD_OPTION_PER_IP_CONNECTION_LIMIT, (unsigned)CONNECTIONS_OF_ADDRESS_MOST,
+		MHD_OPTION_NOTIFY_CONNECTION, note_connection, server, MHD_OPTION_NOTIFY_COMPLETED,
+		end_request, server, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)SILENCE_SECONDS,
+		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)REQUEST_HEAD_BYTES, MHD_OPTION_END);
 	pthread_t thread;
 	char url[128];
 
@@ -201,8 +259,10 @@ static int serve_on(int fd, struct receiver_server *server, const struct gg_list
 	snprintf(url, sizeof(url), "fleet://%s:%u", listening->host, listening->port);
 	if (options->announce != NULL)
 		options->announce(url, options->context);
-	while (!is_stopped)
+	while (!is_stopped) {
 		MHD_run_wait(daemon, LOOP_MS);
+		end_slow_requests(server);
+	}
 	MHD_stop_daemon(daemon);
 	pthread_mutex_lock(&server->receive.mutex);
 	server->receive.is_stopped = true;
@@ -223,7 +283,11 @@ int gg_receive_run(const struct gg_receive_options *options, struct gg_error *er
 {
 	struct receiver_server server = { 0 };
 	struct gg_listen listening;
-	int status = gg_receive_open(&server.receive, options, error), fd = -1;
+	int status, fd = -1;
+
+	for (size_t i = 0; i < CONNECTIONS_MOST; i++)
+		server.connections[i].fd = -1;
+	status = gg_receive_open(&server.receive, options, error);
 
 	if (status == 0) {
 		fd = gg_listen_open(options->listen, &listening, error);
