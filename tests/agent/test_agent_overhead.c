@@ -113,7 +113,7 @@ TEST(a_child_goes_on_and_counts_its_own_costs)
 	CHECK_EQ_I64(status, 0);
 }
 
-/* What it inherited was exposed to that interval, and readers allow for it. */
+/* Inherited blocks were exposed to that interval, and readers allow for it. */
 static void check_coarsest_in_child(void)
 {
 	uint64_t coarsest = inside_counter(GG_COUNT_COARSEST_INTERVAL);

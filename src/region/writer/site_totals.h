@@ -43,8 +43,8 @@ bool gg_region_open(struct gg_region *region);
 uint32_t gg_region_site_total_inherited(struct gg_region *region, uint32_t stack, uint32_t thread);
 
 /*
- * A site total of inherited blocks of that stack, for their frees once the table is full;
- * GG_INDEX_NONE: there is none.  What is allocated never counts there.
+ * Finds a site total of inherited blocks of that stack.  The total counts their frees once the
+ * table is full, and never an allocation.  GG_INDEX_NONE: the stack has no such total.
  */
 uint32_t gg_region_site_total_of_inherited(const struct gg_region *region, uint32_t stack);
 

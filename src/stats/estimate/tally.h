@@ -226,7 +226,7 @@ struct gg_folded_share gg_folded_share_of(const struct gg_folded *folded);
  */
 void gg_tally_doubt(struct gg_tally *tally);
 
-/* True if the tally has neither samples nor exact bytes without a count; uncertain samples aside. */
+/* True if it has neither samples nor exact bytes without a count, uncertain samples aside. */
 bool gg_tally_is_empty(const struct gg_tally *tally);
 
 /* True if the tally has samples that may or may not belong to the group. */
