@@ -24,7 +24,7 @@ enum {
 	DISK_SECONDS = 60,
 	ANSWER_BYTES_MAX = 7000, /* a sender keeps 8 kB of an answer */
 	RATE_BURST_SECONDS = 10,
-	SLOT_SECONDS_MOST = 86400,
+	NAMED_SLOT_SECONDS = 86400,
 };
 static const char receiver_name[] = "receiver";
 
@@ -375,6 +375,21 @@ static bool is_of_its_time(struct gg_receive *receive, uint64_t start_s, double 
 	return true;
 }
 
+/* Forgets which stacks have names, if the store may have lost some: hosts send them again. */
+static void forget_lost_names(struct gg_receive *receive)
+{
+	bool has_lost;
+
+	pthread_mutex_lock(&receive->mutex);
+	has_lost = receive->has_lost_names;
+	receive->has_lost_names = false;
+	pthread_mutex_unlock(&receive->mutex);
+	if (!has_lost)
+		return;
+	gg_known_set_done(&receive->known);
+	receive->known = (struct gg_known_set){ .most = KNOWN_MOST };
+}
+
 static void take_slot(struct gg_receive *receive, const char *tenant, const uint8_t *bytes,
                       size_t length, struct gg_receive_answer *answer)
 {
@@ -388,6 +403,7 @@ static void take_slot(struct gg_receive *receive, const char *tenant, const uint
 		answer_with(answer, error.status == -ENOMEM ? 503 : 400, error.message);
 		return;
 	}
+	forget_lost_names(receive);
 	key = message_key(receive, tenant, bytes, length);
 	if (!is_of_its_time(receive, slot.start_s, slot.seconds, answer))
 		goto out;
@@ -451,7 +467,7 @@ static void take_definitions(struct gg_receive *receive, const char *tenant, con
 		return;
 	}
 	/* The time is the start of a slot, which may be a day long. */
-	if (!is_of_its_time(receive, definitions.at_s, SLOT_SECONDS_MOST, answer)) {
+	if (!is_of_its_time(receive, definitions.at_s, NAMED_SLOT_SECONDS, answer)) {
 		gg_fleet_definitions_done(&definitions);
 		return;
 	}

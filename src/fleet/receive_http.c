@@ -22,7 +22,7 @@
 
 enum {
 	CONNECTIONS_MOST = 512,
-	CONNECTIONS_OF_ADDRESS_MOST = 256, /* a proxy is one address, too */
+	CONNECTIONS_OF_ADDRESS_MOST = 256, /* a proxy is one address as well */
 	SILENCE_SECONDS = 30,
 	REQUEST_SECONDS = 60,
 	REQUEST_HEAD_BYTES = 16384,

@@ -27,7 +27,7 @@ enum {
 	GROUP_COUNT = 256,
 	LINGER_MS = 300, /* so that a round has more than the first segment */
 	IDLE_MS = 1000,
-	POLL_MS = 500, /* while tenants wait */
+	FAILING_POLL_MS = 500, /* while tenants wait */
 	RETRY_LEAST_MS = 500,
 	RETRY_MOST_MS = 30000,
 	ABSENT_MS = 10000, /* that a tenant without tables waits */
@@ -164,6 +164,7 @@ static void set_aside(struct gg_receive *receive, uint64_t number, const char *w
 	forget(receive, number);
 	pthread_mutex_lock(&receive->mutex);
 	receive->counts.set_aside++;
+	receive->has_lost_names = true;
 	pthread_mutex_unlock(&receive->mutex);
 }
 
@@ -398,6 +399,8 @@ static void note_failure(struct insert_thread *thread, int status, uint64_t firs
 	if (receive->failing_since_ns == 0)
 		receive->failing_since_ns = gg_clock_monotonic_ns();
 	receive->counts.insert_errors++;
+	if (is_new && status == -ENOENT) /* tables that were dropped also held names */
+		receive->has_lost_names = true;
 	snprintf(receive->last_error, sizeof(receive->last_error), "%.290s", error->message);
 	pthread_mutex_unlock(&receive->mutex);
 	if (is_new) {
@@ -442,7 +445,7 @@ static void note_success(struct insert_thread *thread, uint64_t last)
 	if (failing == NULL)
 		return;
 	failing->backoff_ms = failing->until_ns = 0;
-	if (last < failing->single_end) { /* the next one comes alone, too */
+	if (last < failing->single_end) { /* the next one comes alone as well */
 		failing->after = last;
 		return;
 	}
@@ -515,7 +518,7 @@ void *gg_receive_insert(void *context)
 		if (thread.group.count > 0)
 			has_succeeded = insert_round(&thread);
 		else if (goes_on) /* only tenants that wait are left */
-			goes_on = wait_for(receive, POLL_MS, false);
+			goes_on = wait_for(receive, FAILING_POLL_MS, false);
 	}
 	gg_array_done(&thread.failing);
 	return NULL;

@@ -68,6 +68,7 @@ struct gg_receive {
 	uint64_t pending_bytes;
 	struct gg_receive_counts counts;
 	bool is_stopped;
+	bool has_lost_names;       /* of stacks in `known`, which the store lacks */
 	uint64_t failing_since_ns; /* of inserts; 0: the last one succeeded */
 	char last_error[300];
 };

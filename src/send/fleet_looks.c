@@ -33,6 +33,7 @@ enum {
 	SPREAD = 10,      /* hosts send within a tenth of a slot */
 	DEFINITION_ROUNDS_MAX = 64,
 	SHARES_MAX = 1000,
+	FACTS_KEY = 1, /* of a row of a session's note */
 };
 static const char slot_end[] = "/slot", stacks_end[] = "/stacks";
 
@@ -296,6 +297,49 @@ static uint64_t end_of(const struct gg_model *model, bool is_finished)
 	return end_ns / GG_NS_PER_S;
 }
 
+/* The facts of a sender on which its rows depend: with others, the store would count twice. */
+static struct gg_sent_row facts_row(const struct sender *sender)
+{
+	const struct gg_send_facts *facts = &sender->options->facts;
+	uint64_t hash = gg_stable_hash_text(GG_STABLE_HASH_START, "slots");
+	char text[32];
+
+	snprintf(text, sizeof(text), "%u", (unsigned)sender->options->slot_seconds);
+	hash = gg_stable_hash_text(hash, text);
+	hash = gg_stable_hash_text(hash, facts->service != NULL ? facts->service : "");
+	for (size_t i = 0; i < facts->label_count; i++) {
+		hash = gg_stable_hash_text(hash, facts->labels[i].key);
+		hash = gg_stable_hash_text(hash, facts->labels[i].value);
+	}
+	return (struct gg_sent_row){ .key = FACTS_KEY, .bytes = hash };
+}
+
+/* A set of slots with other facts would be added to that which the store has. */
+static int check_facts(struct sender *sender, const struct gg_sent_totals *totals)
+{
+	for (size_t i = 0; i < totals->rows.count; i++)
+		if (totals->rows.items[i].key == FACTS_KEY &&
+		    totals->rows.items[i].bytes != facts_row(sender).bytes)
+			return gg_error_set(sender->error, -EEXIST, "send",
+			                    "Give the same --slot, --service and --label again.",
+			                    "this session was sent with other slots or labels: "
+			                    "the store would count it twice");
+	return 0;
+}
+
+static int send_slot(struct sender *sender, struct seen_process *seen, const struct gg_model *model,
+                     const struct gg_slot_what *what, const struct gg_slot_span *span,
+                     bool is_final)
+{
+	struct gg_sent_totals next = { .is_final = is_final };
+	int status = gg_array_push(&next.rows, facts_row(sender))
+	                     ? gg_sender_fleet_send(sender, seen, model, what, span, &next)
+	                     : gg_error_memory(sender->error, "send");
+
+	gg_sent_totals_done(&next);
+	return status;
+}
+
 /* Sends the slots of a session that are over and not sent; of a finished one, the last as well. */
 static int send_slots(struct sender *sender, const struct gg_model *model, bool is_finished,
                       struct seen_process *seen, struct gg_sent_totals *totals,
@@ -304,11 +348,14 @@ static int send_slots(struct sender *sender, const struct gg_model *model, bool 
 	bool has_history = gg_model_has_history(model) && gg_model_has_times(model);
 	uint64_t end_s = end_of(model, is_finished), seconds = span->seconds;
 	uint64_t start_s = model->sessions[0].start_wall_ns / GG_NS_PER_S;
+	uint64_t until_s = (uint64_t)totals->until_ns / GG_NS_PER_S;
 	struct gg_slot_what what = { .zero_wall_ns = model->sessions[0].start_wall_ns,
 		                     .has_history = has_history,
+		                     .is_finished = is_finished && has_history,
 		                     .share_of = gg_sender_fleet_share,
 		                     .context = sender };
 	allocated_list allocated = { 0 };
+	bool is_final = false;
 	int status = 0;
 
 	/* A state without history is known at its end alone. */
@@ -320,16 +367,18 @@ static int send_slots(struct sender *sender, const struct gg_model *model, bool 
 		what.allocated_count = allocated.count;
 		start_s = end_s;
 	}
-	if ((uint64_t)totals->until_ns / GG_NS_PER_S > start_s)
-		start_s = (uint64_t)totals->until_ns / GG_NS_PER_S;
+	if (until_s > start_s && until_s <= gg_clock_wall_ns() / GG_NS_PER_S + seconds)
+		start_s = until_s;
 	for (start_s -= start_s % seconds;
 	     status == 0 && start_s + (is_finished ? 0 : seconds) <= end_s; start_s += seconds) {
-		struct gg_sent_totals next = { .is_final = is_finished &&
-			                                   start_s + seconds > end_s };
-
 		span->start_s = start_s;
-		status = gg_sender_fleet_send(sender, seen, model, &what, span, &next);
-		gg_sent_totals_done(&next);
+		is_final = is_finished && start_s + seconds > end_s;
+		status = send_slot(sender, seen, model, &what, span, is_final);
+	}
+	/* The last slot went when the session ran: another one says that it has ended. */
+	if (status == 0 && is_finished && !is_final) {
+		span->start_s = start_s;
+		status = send_slot(sender, seen, model, &what, span, true);
 	}
 	gg_array_done(&allocated);
 	return gg_sender_fleet_end(sender, seen, status);
@@ -357,8 +406,12 @@ int gg_sender_send_session(struct sender *sender, const struct gg_model *model, 
 	         session->command != NULL ? session->command : "a session");
 	seen->is_here = true;
 	status = gg_seen_read_totals(sender, seen, false, &totals, &is_known);
-	if (status < 0)
+	if (status == 0 && is_known)
+		status = check_facts(sender, &totals);
+	if (status < 0) {
+		gg_sent_totals_done(&totals);
 		return status;
+	}
 	if (totals.is_final) {
 		sender->result->unchanged_count++;
 		seen->is_final = true;

@@ -250,6 +250,7 @@ struct differing {
 	struct gg_sent_totals *now;
 	difference_list *list;
 	const region_heads *heads;
+	bool *has_ended; /* by process */
 };
 
 /*
@@ -284,10 +285,15 @@ static bool has_difference(const struct differing *differing, uint32_t process)
 	uint64_t key = process_key(differing, process) | MARK;
 	int64_t start_s = (int64_t)(model->sessions[0].start_wall_ns / GG_NS_PER_S) +
 	                  model->processes[process].start_ns / (int64_t)GG_NS_PER_S;
+	int64_t since_s = (int64_t)differing->span->start_s;
+	int64_t until_s = differing->then->until_ns / (int64_t)GG_NS_PER_S;
 
 	if (find_row(differing->then, key) != NULL)
 		return true;
-	return start_s + differing->span->seconds >= (int64_t)differing->span->start_s;
+	/* The last look did not see it, so it is not older than that. */
+	if (until_s > 0 && until_s < since_s)
+		since_s = until_s;
+	return start_s + differing->span->seconds >= since_s;
 }
 
 static int add_row(struct differing *differing, const struct gg_extract_row *row)
@@ -316,8 +322,12 @@ static int find_differences(struct differing *differing)
 	if (status < 0)
 		return status;
 	for (uint32_t i = 1; status == 0 && i < differing->model->process_count; i++) {
-		const struct gg_sent_row mark = { .key = process_key(differing, i) | MARK };
+		const bool runs = differing->model->processes[i].end_ns == GG_TIME_NONE;
+		const struct gg_sent_row mark = { .key = process_key(differing, i) | MARK,
+			                          .bytes = runs };
+		const struct gg_sent_row *before = find_row(differing->then, mark.key);
 
+		differing->has_ended[i] = !runs && before != NULL && before->bytes != 0;
 		if (!gg_array_push(&differing->now->rows, mark))
 			status = -ENOMEM;
 	}
@@ -333,14 +343,12 @@ static int find_differences(struct differing *differing)
 /* --- slots ---------------------------------------------------------------------------------- */
 
 /* The slot of this look: the last one that has ended, or at the end the one that is not over. */
-static uint64_t slot_of(const struct sender *sender)
+static uint64_t slot_of(const struct sender *sender, bool is_over)
 {
 	uint64_t seconds = sender->options->slot_seconds;
 	uint64_t now_s = gg_clock_wall_ns() / GG_NS_PER_S, start_s = now_s - now_s % seconds;
 
-	return sender->options->every_seconds > 0 && !sender->is_stopped && !sender->has_ended
-	               ? start_s - seconds
-	               : start_s;
+	return is_over ? start_s - seconds : start_s;
 }
 
 static void read_boot(unsigned char boot[16])
@@ -372,33 +380,54 @@ static void name_instance(const struct sender *sender, char instance[20])
 static int send_regions(struct sender *sender, const struct gg_model *model,
                         const region_heads *heads)
 {
+	bool is_over = sender->options->every_seconds > 0 && !sender->is_stopped &&
+	               !sender->has_ended;
 	char instance[20];
 	struct gg_slot_span span = { .host = gg_sender_fleet_host(sender, NULL),
 		                     .instance = instance,
-		                     .start_s = slot_of(sender),
+		                     .start_s = slot_of(sender, is_over),
 		                     .seconds = sender->options->slot_seconds };
 	struct seen_process *seen = gg_seen_process_of(sender, "fleet-regions");
 	struct gg_sent_totals then = { 0 }, now = { 0 };
 	difference_list list = { 0 };
-	struct differing differing = { sender, model, &span, &then, &now, &list, heads };
+	struct differing differing = { sender, model,
+		                       &span,  &then,
+		                       &now,   &list,
+		                       heads,  calloc(model->process_count + 1, sizeof(bool)) };
 	struct gg_slot_what what = { .zero_wall_ns = model->sessions[0].start_wall_ns,
 		                     .is_living = true,
+		                     .has_ended = differing.has_ended,
 		                     .share_of = gg_sender_fleet_share,
 		                     .context = sender };
+	uint64_t until_s, now_s = gg_clock_wall_ns() / GG_NS_PER_S;
 	bool is_known;
 	int status;
 
-	if (seen == NULL)
+	if (seen == NULL || differing.has_ended == NULL) {
+		free(differing.has_ended);
 		return gg_error_memory(sender->error, "send");
+	}
 	snprintf(seen->about, sizeof(seen->about), "the host");
 	seen->is_here = true;
 	name_instance(sender, instance);
 	read_boot(span.boot);
 	status = gg_seen_read_totals(sender, seen, false, &then, &is_known);
-	if (status < 0)
+	if (status < 0) {
+		free(differing.has_ended);
 		return status;
-	if ((uint64_t)then.until_ns / GG_NS_PER_S > span.start_s) {
-		sender->result->idle_count++; /* this slot was sent: the next one has what is new */
+	}
+	until_s = (uint64_t)then.until_ns / GG_NS_PER_S;
+	if (!is_known && is_over && sender->state_fd >= 0) {
+		/*
+		 * An earlier sender may have sent this slot, and its note was lost: rows of two
+		 * looks would add up.  So the next slot is the first one.
+		 */
+		now.until_ns = (int64_t)((span.start_s + span.seconds) * GG_NS_PER_S);
+		sender->result->idle_count++;
+		status = gg_seen_write_totals(sender, seen, &now);
+	} else if (until_s > span.start_s && until_s <= now_s + span.seconds) {
+		/* This slot was sent: the next one has what is new. */
+		sender->result->idle_count++;
 	} else {
 		status = find_differences(&differing);
 		what.allocated = list.items;
@@ -407,6 +436,7 @@ static int send_regions(struct sender *sender, const struct gg_model *model,
 			status = gg_sender_fleet_send(sender, seen, model, &what, &span, &now);
 		status = gg_sender_fleet_end(sender, seen, status);
 	}
+	free(differing.has_ended);
 	gg_array_done(&list);
 	gg_sent_totals_done(&then);
 	gg_sent_totals_done(&now);

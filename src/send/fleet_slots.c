@@ -27,6 +27,7 @@ enum {
 /* A process row that grows, and whether its rows are sent. */
 struct series_extra {
 	bool is_selected;
+	bool has_run; /* a process of it ran in the slot, if only at its beginning */
 };
 
 /* A sum that becomes a folded row. */
@@ -60,9 +61,10 @@ struct adding {
 	struct gg_slot_maker *maker;
 	const struct gg_model *model;
 	const struct gg_slot_what *what;
-	uint32_t *stacks;      /* by stack of the model: 1 + index; 0: not yet */
-	uint32_t *series;      /* by process: 1 + index of its series for malloc; 0: not yet */
-	int64_t *block_end_ns; /* by sample that is the first of its block */
+	uint32_t *stacks; /* by stack of the model: 1 + index; 0: not yet */
+	uint32_t *series; /* by process: 1 + index of its series for malloc; 0: not yet */
+	/* By sample that is the first of its block: until when it was not freed, and was held. */
+	int64_t *block_end_ns, *block_held_ns;
 };
 
 int gg_slot_maker_new(struct gg_slot_maker **ret_maker, const struct gg_send_facts *facts,
@@ -240,7 +242,7 @@ static uint32_t put_series(struct adding *adding, uint32_t process)
 	if (!selected) /* 0 says so, and the others say with which chance they were drawn */
 		row.selected_ppm = 0;
 	if (!gg_array_push(&maker->all.series, series) ||
-	    !gg_array_push(&maker->extras, (struct series_extra){ selected }) ||
+	    !gg_array_push(&maker->extras, (struct series_extra){ selected, false }) ||
 	    !gg_array_push(&maker->all.processes, row)) /* by series, until the end */
 		return 0;
 	return (uint32_t)maker->all.series.count;
@@ -470,21 +472,35 @@ static void add_block(struct adding *adding, const struct gg_model_sample *sampl
 		fold_sample(maker, row.series, row.stack, GG_FLEET_LIVE, sample);
 }
 
-/* The end of a block is that of the last process that holds it. */
+/* When the process ended; GG_TIME_NONE: it runs. */
+static int64_t process_end(const struct adding *adding, uint32_t process)
+{
+	int64_t end_ns = process > 0 ? adding->model->processes[process].end_ns : GG_TIME_NONE;
+
+	return end_ns == GG_TIME_NONE && adding->what->is_finished ? adding->model->end_ns : end_ns;
+}
+
+/*
+ * The end of a block is that of the last process that holds it.  Blocks that were live at the end
+ * of a session have no end there, but nobody holds them after their process.
+ */
 static void find_block_ends(struct adding *adding)
 {
 	const struct gg_model *model = adding->model;
+	bool has_ends = adding->what->has_history || adding->what->is_living;
 
 	for (size_t i = 0; i < model->sample_count; i++)
-		adding->block_end_ns[i] = INT64_MIN;
+		adding->block_end_ns[i] = adding->block_held_ns[i] = INT64_MIN;
 	for (size_t i = 0; i < model->sample_count; i++) {
 		const struct gg_model_sample *sample = &model->samples[i];
-		int64_t until_ns = gg_model_sample_until(model, sample);
+		int64_t until_ns = gg_model_sample_until(model, sample), held_ns = until_ns;
 
-		if (adding->what->is_living && until_ns == GG_TIME_NONE)
-			until_ns = model->processes[sample->process].end_ns;
+		if (has_ends && until_ns == GG_TIME_NONE)
+			held_ns = process_end(adding, sample->process);
 		if (until_ns > adding->block_end_ns[sample->block])
 			adding->block_end_ns[sample->block] = until_ns;
+		if (held_ns > adding->block_held_ns[sample->block])
+			adding->block_held_ns[sample->block] = held_ns;
 	}
 }
 
@@ -500,14 +516,15 @@ static void add_samples(struct adding *adding)
 
 	for (size_t i = 0; i < model->sample_count; i++) {
 		const struct gg_model_sample *sample = &model->samples[i];
-		int64_t from_ns, to_ns;
+		int64_t from_ns, to_ns, held_ns;
 		bool is_allocated, is_freed, is_live;
 
 		if (sample->block != i)
 			continue;
 		to_ns = wall_of(adding, adding->block_end_ns[i]);
+		held_ns = wall_of(adding, adding->block_held_ns[i]);
 		if (!adding->what->has_history) {
-			if (adding->block_end_ns[i] == GG_TIME_NONE)
+			if (adding->block_held_ns[i] == GG_TIME_NONE)
 				add_block(adding, sample, false, false, true);
 			continue;
 		}
@@ -516,7 +533,7 @@ static void add_samples(struct adding *adding)
 		is_allocated = from_ns >= start_ns && from_ns < end_ns &&
 		               (sample->flags & GG_MODEL_INHERITED) == 0;
 		is_freed = to_ns >= start_ns && to_ns < end_ns;
-		is_live = from_ns < end_ns && to_ns >= end_ns;
+		is_live = from_ns < end_ns && held_ns >= end_ns;
 		if (is_allocated || is_freed || is_live)
 			add_block(adding, sample, is_allocated, is_freed, is_live);
 	}
@@ -554,7 +571,8 @@ static void add_aggregates(struct adding *adding)
 		int64_t from_ns = wall_of(adding, aggregate->from_ns);
 		int64_t to_ns = wall_of(adding, aggregate->to_ns);
 		bool is_live = aggregate->to_ns == GG_TIME_NONE && !aggregate->is_left &&
-		               from_ns < end_ns;
+		               from_ns < end_ns &&
+		               wall_of(adding, process_end(adding, aggregate->process)) >= end_ns;
 		struct gg_tally tally = { 0 };
 		struct gg_plain_tally plain;
 
@@ -578,43 +596,63 @@ static void add_aggregates(struct adding *adding)
 /* The last reading of a process's resident memory before the end of the slot, or 0. */
 static uint64_t rss_of(const struct adding *adding, uint32_t process)
 {
+	bool is_state =
+		adding->what->is_living; /* of the look, which follows the end of the slot */
 	uint64_t rss = 0;
 
 	for (size_t i = 0; i < adding->model->memory_count; i++) {
 		const struct gg_profile_memory *memory = &adding->model->memory[i];
 
 		if (memory->process == process && memory->rss_bytes > 0 &&
-		    wall_of(adding, memory->time_ns) < adding->maker->end_ns)
+		    (is_state || wall_of(adding, memory->time_ns) < adding->maker->end_ns))
 			rss = (uint64_t)memory->rss_bytes;
 	}
 	return rss;
 }
 
+/*
+ * Processes that ran in the slot make the row; those that run at its end are counted.  A process
+ * that ended in the slot before gets a row as well: that slot may have gone when nobody knew.
+ */
 static void add_process(struct adding *adding, uint32_t number)
 {
 	struct gg_slot_maker *maker = adding->maker;
+	const struct gg_slot_what *what = adding->what;
 	const struct gg_profile_process *process = &adding->model->processes[number];
 	int64_t from_ns = wall_of(adding, process->start_ns);
-	int64_t to_ns = wall_of(adding, gg_model_process_end(adding->model, number));
+	bool is_state = !what->has_history;
+	/* A finished session without times is known at its end alone, and is all live there. */
+	int64_t to_ns = is_state && !what->is_living ? INT64_MAX
+	                                             : wall_of(adding, process_end(adding, number));
+	bool is_running = to_ns >= maker->end_ns;
+	bool has_ended = what->has_ended != NULL && what->has_ended[number];
+	int64_t slot_ns = maker->end_ns - maker->start_ns;
 	struct gg_fleet_process_row *row;
 	double gap = gg_model_exposure(adding->model, number);
 	uint32_t covered_s, series;
 
-	if (from_ns >= maker->end_ns || to_ns < maker->start_ns)
+	if (is_state && to_ns == INT64_MAX) /* it runs at the look, so its live blocks are here */
+		from_ns = from_ns < maker->end_ns ? from_ns : maker->end_ns - 1;
+	if (from_ns >= maker->end_ns || (to_ns < maker->start_ns - slot_ns && !has_ended))
 		return;
 	series = series_of_process(adding, number);
 	if (maker->is_out_of_memory)
 		return;
+	maker->extras.items[series].has_run = true;
 	row = &maker->all.processes.items[series];
+	row->scheme = (uint8_t)process->scheme;
+	if (to_ns < maker->start_ns)
+		return;
 	from_ns = from_ns > maker->start_ns ? from_ns : maker->start_ns;
 	to_ns = to_ns < maker->end_ns ? to_ns : maker->end_ns;
 	covered_s = (uint32_t)((to_ns - from_ns + (int64_t)GG_NS_PER_S - 1) / (int64_t)GG_NS_PER_S);
-	row->processes++;
 	row->gap_max = gap > row->gap_max ? gap : row->gap_max;
-	row->scheme = (uint8_t)process->scheme;
-	row->rss_bytes += rss_of(adding, number);
 	row->covered_s = covered_s > row->covered_s ? covered_s : row->covered_s;
 	row->dropped += gg_model_dropped(adding->model, number);
+	if (!is_running)
+		return;
+	row->processes++;
+	row->rss_bytes += rss_of(adding, number);
 }
 
 int gg_slot_maker_add(struct gg_slot_maker *maker, const struct gg_model *model,
@@ -627,9 +665,11 @@ int gg_slot_maker_add(struct gg_slot_maker *maker, const struct gg_model *model,
 		.stacks = calloc(model->stack_count + 1, sizeof(uint32_t)),
 		.series = calloc(model->process_count + 1, sizeof(uint32_t)),
 		.block_end_ns = malloc((model->sample_count + 1) * sizeof(int64_t)),
+		.block_held_ns = malloc((model->sample_count + 1) * sizeof(int64_t)),
 	};
 
-	if (adding.stacks == NULL || adding.series == NULL || adding.block_end_ns == NULL) {
+	if (adding.stacks == NULL || adding.series == NULL || adding.block_end_ns == NULL ||
+	    adding.block_held_ns == NULL) {
 		maker->is_out_of_memory = true;
 	} else {
 		for (uint32_t i = 1; i < model->process_count; i++)
@@ -645,6 +685,7 @@ int gg_slot_maker_add(struct gg_slot_maker *maker, const struct gg_model *model,
 	free(adding.stacks);
 	free(adding.series);
 	free(adding.block_end_ns);
+	free(adding.block_held_ns);
 	return maker->is_out_of_memory ? -ENOMEM : 0;
 }
 
@@ -834,14 +875,15 @@ static bool merge_folds(struct gg_slot_maker *maker)
 	return true;
 }
 
-/* Keeps the process rows of series with processes or values. */
+/* Keeps the process rows of series whose processes ran, or that have values. */
 static void keep_processes(struct gg_slot_maker *maker)
 {
 	struct gg_fleet_process_row *rows = maker->all.processes.items;
 	size_t count = 0;
 
 	for (size_t i = 0; i < maker->all.processes.count; i++)
-		if (rows[i].processes > 0 || rows[i].live_bytes > 0 || rows[i].allocated_bytes > 0)
+		if (maker->extras.items[rows[i].series].has_run || rows[i].live_bytes > 0 ||
+		    rows[i].allocated_bytes > 0)
 			rows[count++] = rows[i];
 	maker->all.processes.count = count;
 }

@@ -15,6 +15,9 @@
  *                those live at its end.  So live(end) = live(start) + allocated - freed, exactly.
  *                Rows of the same stack, series, size and interval are one row, whatever process
  *                they are of, because the store replaces rows with equal keys.
+ * Ends           Blocks of a process that ended are live no more, but do not count as freed.  A
+ *                process row counts those that run at the slot's end: 0 says that a series has
+ *                ended, and has no live rows.
  * Forks          A block that several processes hold is one block: allocated by the process that
  *                allocated it, live while any of them holds it, and freed by the last one.
  * Folded         Samples that are not drawn by their size alone, and sums without samples, become
@@ -67,6 +70,10 @@ struct gg_slot_what {
 	const struct gg_slot_allocated *allocated;
 	size_t allocated_count;
 	bool is_living; /* blocks of ended processes are not live, even of those that ended last */
+	/* The sender knows all of the model: a process without an end was last seen at its end. */
+	bool is_finished;
+	/* By process, or NULL: it ran at the last look, and has ended since, nobody knows when. */
+	const bool *has_ended;
 	/* Returns the share of hosts that send stacks of a service, in millionths; NULL: all. */
 	uint32_t (*share_of)(const char *service, void *context);
 	void *context;

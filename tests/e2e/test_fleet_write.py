@@ -8,13 +8,16 @@ blocks; FLEET_PROGRAM: allocates and frees for some slots.  FLEET_ROUNDS is the 
 """
 
 import contextlib
+import http.server
 import json
 import os
 import re
 import signal
+import socket
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
 
 from fleet_store import Receiver, Store, remove, wait_for
@@ -74,12 +77,13 @@ def both_sums(store, metric, where):
 def compare(store, service, path):
     """Problems: allocated, freed and live of a service against a finished profile."""
     where = ours(service)
-    last = store.ask(f"SELECT toUInt32(max(slot)) FROM process WHERE {where}")[0][0]
+    last = f"{where} AND toUInt32(slot) = (SELECT max(toUInt32(slot)) FROM process WHERE {where})"
+    running = store.number(f"SELECT sum(processes) FROM process FINAL WHERE {last}")
     return [
         differs("allocated", both_sums(store, "allocated", where), profile_sums(path, "origin is null")),
         differs("freed", both_sums(store, "freed", where), profile_sums(path, "end_ns is not null")),
-        differs("live", both_sums(store, "live", f"{where} AND toUInt32(slot) = {last}"),
-                profile_sums(path, "end_ns is null")),
+        differs("live after the end", both_sums(store, "live", last), [0, 0, 0, 0]),
+        f"{running:.0f} processes run in the last slot" if running else None,
     ]
 
 
@@ -127,11 +131,13 @@ def test_record(store, receiver):
         where = f"{ours('shop')} AND toUInt32(slot) = {slot}"
         balance.append([slot, *(both_sums(store, metric, where)[0] for metric in METRICS)])
     held, problems = 0, []
-    for slot, allocated, freed, live in balance:
+    for slot, allocated, freed, live in balance[:-1]:
         held += int(allocated) - int(freed)
         if held != int(live):
             problems.append(f"{slot}: {live} live, but {held} by what was allocated and freed")
-    check("live at the end of a slot is live before, and allocated, less freed", *problems)
+    held += int(balance[-1][1]) - int(balance[-1][2])
+    check("live at the end of a slot is live before, and allocated, less freed", *problems,
+          None if held == profile_sums("p.geiger", "end_ns is null")[0] else f"{held} at the end")
     check("each stack and frame of a row is defined", lacks_definitions(store, "shop"))
     names = store.number(f"""SELECT count() FROM symbol WHERE has(functions, 'keep_some') AND frame IN
        (SELECT arrayJoin(frames) FROM stack WHERE {ours('shop')})""")
@@ -154,6 +160,14 @@ def test_again(store, receiver):
     send("p.geiger", receiver, "shop")
     receiver.is_drained()
     check("nor does it if the receiver forgot it, too", *compare(store, "shop", "p.geiger"))
+
+
+def test_other_slots(store, receiver):
+    """The same state, and slots of another length: the store would add both sets up."""
+    done = send("p.geiger", receiver, "shop", "--slot", "10m")
+    receiver.is_drained()
+    check("a session that was sent is not sent in other slots", None if done.returncode == 1 and "twice" in done.stderr
+          else done.stderr, *compare(store, "shop", "p.geiger"))
 
 
 def test_many_sizes(store, receiver):
@@ -227,6 +241,10 @@ def test_regions(store, receiver):
     last = int(store.number(f"SELECT toUInt32(max(slot)) FROM process WHERE {ours('region')}"))
     with contextlib.closing(sqlite3.connect(state)) as base:
         shared = base.execute("select count(*) from sample where origin is not null and origin <> id").fetchone()[0]
+    running, rss = store.ask("SELECT sum(processes), sum(rss) FROM process FINAL WHERE "
+                             f"{ours('region')} AND toUInt32(slot) = {last}")[0]
+    check("processes that do nothing still run, and have a size", None if running == "4" else f"{running} run",
+          None if 4 << 20 < int(rss) < 1 << 30 else f"{rss} bytes")
     live = differs("live", sums_of(store, "live", "n", f"{ours('region')} AND toUInt32(slot) = {last}"),
                    profile_sums(state, "end_ns is null"))
     check("live blocks of processes that nobody records are those of their regions, shared ones once",
@@ -244,6 +262,49 @@ def test_regions(store, receiver):
           differs("allocated", [0, *found], [0, *wanted]),
           None if sender.returncode == 0 and rest.returncode == 0 else errors)
     check("stacks of regions are defined", lacks_definitions(store, "region"))
+    last = f"{ours('region')} AND toUInt32(slot) = (SELECT max(toUInt32(slot)) FROM process WHERE {ours('region')})"
+    check("after the end of all processes their series has none, and nothing live",
+          None if store.number(f"SELECT sum(processes) FROM process FINAL WHERE {last}") == 0 else "some run",
+          None if store.number(f"SELECT count() FROM live FINAL WHERE {last}") == 0 else "live rows")
+    receiver.kill()
+
+
+def test_wrong_clock(store, receiver):
+    """The note of a sender whose clock was ten days ahead."""
+    receiver.start()
+    program = start_agent("regions-lost", os.environ["FLEET_PROGRAM"], "9")
+    words = ["--every", "2s"]
+    ahead = send_regions("regions-lost", receiver, "ahead", *words,
+                         environment={"LD_PRELOAD": KILL, "CLOCK_SHIFT": "864000"})
+    time.sleep(4)
+    ahead.kill()
+    ahead.communicate()
+    sender = send_regions("regions-lost", receiver, "ahead", *words)
+    has_any = wait_for(lambda: program.poll() is not None or
+                       store.number(f"SELECT count() FROM process WHERE {ours('ahead')}") > 0)
+    found = store.number(f"SELECT count() FROM process WHERE {ours('ahead')}")
+    check("a note from the future silences no host", None if has_any and found else "nothing was sent")
+    program.wait(60)
+    sender.send_signal(signal.SIGTERM)
+    sender.communicate()
+    receiver.kill()
+
+
+def test_lost_note(store, receiver):
+    """A sender without a note does not send the slot that an earlier one may have sent."""
+    receiver.start()
+    program = start_agent("regions-new", os.environ["FLEET_PROGRAM"], "9")
+    before = time.time() // 86400 * 86400
+    sender = send_regions("regions-new", receiver, "new", "--slot", "1d", "--every", "1d")
+    noted = wait_for(lambda: any("fleet-regions.totals" in names for _, _, names in os.walk("state-new")))
+    sender.kill()
+    sender.communicate()
+    receiver.is_drained()
+    found = store.number(f"SELECT count() FROM process WHERE {ours('new')} AND toUInt32(slot) < {before:.0f}")
+    check("a sender without a note begins with the next slot", None if noted else os.listdir("state-new"),
+          None if found == 0 else f"{found} rows")
+    program.kill()
+    program.wait()
     receiver.kill()
 
 
@@ -341,6 +402,14 @@ def test_store_outage(store):
 # --- limits, tokens, tenants ---
 
 
+def varint(value):
+    made = bytearray()
+    while value >= 128:
+        made.append(value & 127 | 128)
+        value >>= 7
+    return bytes([*made, value])
+
+
 def test_limits(store):
     receiver = Receiver("http://127.0.0.1:9", "segments-small", "--queue", "1KiB")
     receiver.start()
@@ -355,6 +424,9 @@ def test_limits(store):
         "rubbish": (receiver.get("/v1/fleet/slot", b"GGFLEETS\x01" + b"\xff" * 40)[0], 400),
         "nothing": (receiver.get("/v1/fleet/slot", b"")[0], 400),
         "5 MB": (receiver.announce("/v1/fleet/slot", 5 << 20), 413),
+        "names of the past": (receiver.get("/v1/fleet/stacks", b"GGFLEETD\x01\x01h\x01\0\0\0")[0], 400),
+        "names of now": (receiver.get("/v1/fleet/stacks", b"GGFLEETD\x01\x01h" + varint(int(time.time())) +
+                                      b"\0\0\0")[0], 200),
         "another path": (receiver.get("/v1/fleet/other", b"x")[0], 404),
         "another method": (receiver.get("/v1/fleet/slot")[0], 405),
         "health": (receiver.get("/healthz")[0], 200),
@@ -429,6 +501,159 @@ def test_tokens(store):
           None if public.returncode == 2 and "token" in public.stderr else public.stderr)
 
 
+# --- stores that fail, and clients that are slow ---
+
+
+class FailingStore:
+    """Answers inserts: an error for one tenant, nothing at all when it hangs, else success."""
+
+    def __init__(self):
+        outer = self
+        self.hangs = threading.Event()
+        self.served = {"bad": 0, "good": 0}
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_POST(self):  # pylint: disable=invalid-name
+                self.rfile.read(int(self.headers.get("Content-Length", 0)))
+                if outer.hangs.is_set():
+                    time.sleep(1000)
+                tenant = "bad" if "%60bad%60" in self.path else "good"
+                outer.served[tenant] += 1
+                text = b"Code: 252, e.displayText() = DB::Exception: Too many parts" if tenant == "bad" else b""
+                self.send_response(500 if text else 200)
+                self.send_header("Content-Length", str(len(text)))
+                self.send_header("Connection", "close")
+                self.end_headers()
+                self.wfile.write(text)
+
+            def log_message(self, *arguments):
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server.daemon_threads = True
+        self.url = f"http://127.0.0.1:{self.server.server_address[1]}"
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+
+def test_failing_tenant():
+    store = FailingStore()
+    with open("tokens-two", "w", encoding="utf-8") as file:
+        file.write(f"{'d' * 32} bad\n{'e' * 32} good\n")
+    os.chmod("tokens-two", 0o600)
+    receiver = Receiver(store.url, "segments-two", "--tokens", "tokens-two")
+    receiver.start()
+    for tenant, letter in (("bad", "d"), ("good", "e")):
+        with open(f"headers-{tenant}-one", "w", encoding="utf-8") as file:
+            file.write(f"Authorization: Bearer {letter * 32}\n")
+        send("p.geiger", receiver, tenant, "--headers", f"headers-{tenant}-one")
+        if tenant == "bad":
+            wait_for(lambda: store.served["bad"] > 0)
+    good = wait_for(lambda: receiver.metric("geiger_fleet_inserted_segments_total"))
+    check("a tenant whose inserts fail holds up no other one, and keeps its segments",
+          None if good else "nothing was inserted", None if receiver.segments() else "no segment waits",
+          None if not [name for name in os.listdir("segments-two") if "damaged" in name] else "some are damaged")
+    store.hangs.set()
+    send("p.geiger", receiver, "late", "--headers", "headers-good-one")
+    receiver.kill(signal.SIGTERM)
+    check("a receiver ends soon after SIGTERM, though the store does not answer")
+
+
+def test_slow_clients(store):
+    receiver = Receiver(store.folder, "segments-slow")
+    receiver.start()
+    host, port = receiver.address.split(":")
+    clients = []
+    for _ in range(520):
+        client = socket.socket()
+        client.bind(("127.0.0.2", 0))
+        client.connect((host, int(port)))
+        with contextlib.suppress(OSError):
+            client.send(b"POST /v1/fleet/slot HTTP/1.1\r\n")
+        clients.append(client)
+    status = receiver.get("/healthz")[0]
+    check("connections of one address leave some to others", None if status == 200 else status)
+
+    for client in clients[1:]:
+        client.close()
+    return receiver, clients[0]
+
+
+def test_trickle(receiver, client):
+    """The client of test_slow_clients() has sent its head for a while now, and goes on."""
+
+    def is_closed():
+        try:
+            client.send(b"A")
+            client.settimeout(1)
+            return client.recv(1) == b""
+        except TimeoutError:
+            return False
+        except OSError:
+            return True
+
+    closed = False
+    for _ in range(90):
+        closed = closed or is_closed()
+    check("a request that comes a byte at a time loses its connection", None if closed else "it is open")
+    client.close()
+    receiver.kill()
+
+
+# --- the folder of a store ---
+
+
+def started_ticks(pid):
+    with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
+        return file.read().rsplit(")", 1)[1].split()[19]
+
+
+def make_place(folder, pid):
+    """A folder whose file names a process as its server."""
+    os.makedirs(folder, mode=0o700)
+    with open(os.path.join(folder, "server"), "w", encoding="utf-8") as file:
+        file.write(f"pid {pid}\nstart {started_ticks(pid) if pid else 0}\nport 9\npassword {'0' * 32}\n")
+
+
+def fleet(*words):
+    return subprocess.run([GEIGER, "fleet", *words], capture_output=True, text=True, timeout=600, check=False)
+
+
+def test_owner():
+    sleeper = subprocess.Popen(["sleep", "1000"])
+    try:
+        problems = []
+        make_place("shared", sleeper.pid)
+        os.chmod("shared", 0o777)
+        make_place("shared-file", sleeper.pid)
+        os.chmod("shared-file/server", 0o666)
+        make_place("linked", sleeper.pid)
+        os.rename("linked/server", "linked-server")
+        os.symlink("../linked-server", "linked/server")
+        places = ["shared", "shared-file", "linked"]
+        if os.geteuid() == 0:
+            make_place("foreign", sleeper.pid)
+            os.chown("foreign", 65534, 65534)
+            make_place("foreign-file", sleeper.pid)
+            os.chown("foreign-file/server", 65534, 65534)
+            places += ["foreign", "foreign-file"]
+        for place in places:
+            for verb in ("down", "up"):
+                done = fleet(verb, place)
+                if done.returncode == 0 or sleeper.poll() is not None:
+                    problems.append(f"fleet {verb} {place}: {done.stdout} {done.stderr}")
+        check("a folder that another user may write is no store, and no process is ended for it", *problems)
+    finally:
+        sleeper.kill()
+        sleeper.wait()
+    make_place("idle", 0)
+    was = os.umask(0o022)
+    done = fleet("down", "idle")
+    os.umask(was)
+    mode = os.stat("idle/server").st_mode & 0o777
+    check("only the owner reads the password of a store that was stopped",
+          None if done.returncode == 0 else done.stderr, None if mode == 0o600 else oct(mode))
+
+
 # --- shares of hosts ---
 
 
@@ -483,19 +708,26 @@ def main():
         return
     receiver = Receiver(store.folder, "segments")
     try:
+        test_owner()
         test_record(store, receiver)
         test_again(store, receiver)
+        test_other_slots(store, receiver)
         test_many_sizes(store, receiver)
         test_forks(store, receiver)
         receiver.kill()
         test_regions(store, receiver)
+        test_lost_note(store, receiver)
+        test_wrong_clock(store, receiver)
         test_receiver_kills(store, receiver)
         test_sender_kills(store, receiver)
         test_outage(store, receiver)
         test_store_outage(store)
+        slow = test_slow_clients(store)
+        test_failing_tenant()
         test_limits(store)
         test_tokens(store)
         test_shares(store)
+        test_trickle(*slow)
     finally:
         receiver.kill()
         store.down()

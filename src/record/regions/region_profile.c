@@ -29,6 +29,7 @@
 #include "record/process/attach_record.h"
 #include "record/process/final_state.h"
 #include "record/process/inherited.h"
+#include "record/process/proc_file.h"
 #include "record/regions/process_alive.h"
 #include "record/regions/region_list.h"
 #include "record/regions/unfinished_profiles.h"
@@ -185,6 +186,18 @@ static bool take_look(struct gg_target_look *ret, struct gg_profile_writer *writ
 	return gg_target_look_begin(ret, target, &options, &error) == 0;
 }
 
+/* Adds the resident memory of a process at which nobody looks. */
+static int put_rss(struct gg_profile_writer *writer, uint32_t process, uint32_t pid)
+{
+	struct gg_profile_memory memory = gg_profile_memory_unknown(process, writer->now_ns);
+
+	memory.rss_bytes = pid != 0 ? gg_proc_file_rss_bytes(pid) : -1;
+	if (memory.rss_bytes <= 0)
+		return 0;
+	return gg_profile_writer_keep(
+		writer, gg_profile_add_memory(writer->profile, &memory, writer->error));
+}
+
 /* Adds the process of one region to the profile.  has_streams: managed memory follows. */
 static int add_region(struct gg_profile_writer *writer, struct gg_target_set *set, const char *path,
                       bool has_streams, bool has_looks, uint64_t *last_ns, struct gg_error *error)
@@ -213,6 +226,9 @@ static int add_region(struct gg_profile_writer *writer, struct gg_target_set *se
 		status = gg_inherited_take(target, error);
 	if (is_alive) /* now is the upper bound for its frees */
 		writer->now_ns = (int64_t)(gg_clock_monotonic_ns() - writer->start_ns);
+	if (status == 0 && is_alive && !has_looks)
+		status = put_rss(writer, target->id,
+		                 (uint32_t)gg_process_alive_pid_here(&view.header, fd));
 	if (status == 0)
 		status = note_what_it_is(writer, target, is_alive);
 	if (status == 0 && is_alive && !has_streams)
