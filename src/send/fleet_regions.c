@@ -417,7 +417,7 @@ static int send_regions(struct sender *sender, const struct gg_model *model,
 		return status;
 	}
 	until_s = (uint64_t)then.until_ns / GG_NS_PER_S;
-	if (!is_known && is_over && sender->state_fd >= 0) {
+	if (then.until_ns == 0 && is_over && sender->state_fd >= 0) {
 		/*
 		 * An earlier sender may have sent this slot, and its note was lost: rows of two
 		 * looks would add up.  So the next slot is the first one.

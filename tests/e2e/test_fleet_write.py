@@ -293,10 +293,13 @@ def test_wrong_clock(store, receiver):
 def test_lost_note(store, receiver):
     """A sender without a note does not send the slot that an earlier one may have sent."""
     receiver.start()
-    program = start_agent("regions-new", os.environ["FLEET_PROGRAM"], "9")
+    program = start_agent("regions-new", os.environ["FLEET_PROGRAM"], "30")
+    wait_for(lambda: os.listdir("regions-new"))
+    time.sleep(1)  # so that it has samples
     before = time.time() // 86400 * 86400
     sender = send_regions("regions-new", receiver, "new", "--slot", "1d", "--every", "1d")
     noted = wait_for(lambda: any("fleet-regions.totals" in names for _, _, names in os.walk("state-new")))
+    time.sleep(2)  # for what it may send, although it should not
     sender.kill()
     sender.communicate()
     receiver.is_drained()
