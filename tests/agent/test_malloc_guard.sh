@@ -132,11 +132,11 @@ reports_respect_the_programs_files() {
 	[[ $("$geiger" faults "$scratch"/regions/*.region | head -1) == "use after free" ]] || return 1
 	guarded full-pipe & local pid=$!
 	for _ in {1..300}; do
-		kill -0 $pid 2>/dev/null || break
+		kill -0 "$pid" 2>/dev/null || break
 		sleep 0.1
 	done
-	kill $pid 2>/dev/null
-	wait $pid && [[ $(<"$scratch/text") == "went on" ]]
+	kill "$pid" 2>/dev/null
+	wait "$pid" && [[ $(<"$scratch/text") == "went on" ]]
 }
 
 reports_go_to_the_log() {
