@@ -62,7 +62,7 @@ static int run(struct gg_invocation *invocation)
 static const struct gg_option options[] = {
 	{ "format", 0, GG_OPTION_CHOICE, AT(format), "text|json", "how to print them" },
 	{ "fail", 0, GG_OPTION_FLAG, AT(fail), NULL,
-	  "exit with 3 if there are any, with 4 if no block was guarded" },
+	  "exit with 3 if any, with 4 if nothing was guarded" },
 	GG_OPTIONS_SHARED(gg_cli_process_options, AT(common)),
 	GG_OPTIONS_SHARED(gg_cli_name_options, AT(common)),
 	GG_OPTIONS_SHARED(gg_cli_output_options, AT(common)),

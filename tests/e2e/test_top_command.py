@@ -179,6 +179,7 @@ def hangup():
     pid, terminal = pty.fork()
     if pid == 0:
         os.environ.update(TERM="xterm-256color", LC_ALL="C.UTF-8")
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)  # nohup ignores it
         os.execv(GEIGER, [GEIGER, "top", "-d", "1", "-o", "d.geiger", "--", PYTHON, "program.py"])
     got = await_screen(terminal, b"function")
     check("no_sequence_of_the_program_reaches_the_terminal", None if b"owned\x07" not in got else got)
