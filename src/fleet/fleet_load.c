@@ -16,8 +16,8 @@
 
 #include "base/array.h"
 #include "fleet/fleet_wire.h"
-#include "format/codec/stable_hash.h"
 #include "query/query.h"
+#include "send/fleet_slots.h"
 
 enum { FLAG_MAPPING = 1 };
 
@@ -493,19 +493,6 @@ static int insert_all(struct load *load)
 	return status == 0 ? insert_processes(load) : status;
 }
 
-/* The session's own number: the same as `geiger send` gives it. */
-static uint64_t instance_of(const struct gg_model *model)
-{
-	const struct gg_profile_session *session = &model->sessions[0];
-	uint64_t hash = gg_stable_hash_text(GG_STABLE_HASH_START, "session");
-	char text[64];
-
-	snprintf(text, sizeof(text), "%" PRIu64 " %u", session->start_wall_ns,
-	         model->process_count > 1 ? model->processes[1].pid : 0);
-	hash = gg_stable_hash_text(hash, text);
-	return gg_stable_hash_text(hash, session->host != NULL ? session->host : "");
-}
-
 static uint32_t month_of(uint32_t slot_s)
 {
 	time_t at = slot_s;
@@ -526,7 +513,7 @@ int gg_fleet_load(struct gg_clickhouse *store, const struct gg_model *model,
 		             .month = month_of(plan->slot_s) };
 	int status = 0;
 
-	snprintf(load.instance, sizeof(load.instance), "%016" PRIx64, instance_of(model));
+	snprintf(load.instance, sizeof(load.instance), "%016" PRIx64, gg_slot_instance(model));
 	load.host = gg_fleet_sender_id(plan->host, load.instance);
 	load.frame_ids = calloc(model->frame_count, sizeof(*load.frame_ids));
 	load.stack_ids = calloc(model->stack_count, sizeof(*load.stack_ids));

@@ -233,19 +233,6 @@ int gg_sender_fleet_end(struct sender *sender, struct seen_process *seen, int st
 	return 0;
 }
 
-/* The session's own number, the same whenever and wherever its profile is sent. */
-static uint64_t instance_of(const struct gg_model *model)
-{
-	const struct gg_profile_session *session = &model->sessions[0];
-	uint64_t hash = gg_stable_hash_text(GG_STABLE_HASH_START, "session");
-	char text[64];
-
-	snprintf(text, sizeof(text), "%" PRIu64 " %u", session->start_wall_ns,
-	         model->process_count > 1 ? model->processes[1].pid : 0);
-	hash = gg_stable_hash_text(hash, text);
-	return gg_stable_hash_text(hash, session->host != NULL ? session->host : "");
-}
-
 typedef GG_ARRAY(struct gg_slot_allocated) allocated_list;
 
 /* Sums up allocations of a model without times, by process and stack. */
@@ -396,7 +383,7 @@ int gg_sender_send_session(struct sender *sender, const struct gg_model *model, 
 	bool is_known;
 	int status;
 
-	snprintf(instance, sizeof(instance), "%016" PRIx64, instance_of(model));
+	snprintf(instance, sizeof(instance), "%016" PRIx64, gg_slot_instance(model));
 	snprintf(owner, sizeof(owner), "fleet-%s", instance);
 	memcpy(span.boot, instance, sizeof(span.boot)); /* a session has no boot but its own */
 	seen = gg_seen_process_of(sender, owner);

@@ -14,6 +14,7 @@
 #include "base/path.h"
 #include "base/time_units.h"
 #include "format/codec/gzip.h"
+#include "format/codec/stable_hash.h"
 #include "stats/estimate/plain_tally.h"
 
 enum {
@@ -1128,4 +1129,16 @@ int gg_slot_maker_body(const struct gg_slot_maker *maker, struct gg_buf *body)
 	for (size_t i = 0; status == 0 && i < maker->parts.count; i++)
 		status = make_part(maker, i, body);
 	return status;
+}
+
+uint64_t gg_slot_instance(const struct gg_model *model)
+{
+	const struct gg_profile_session *session = &model->sessions[0];
+	uint64_t hash = gg_stable_hash_text(GG_STABLE_HASH_START, "session");
+	char text[64];
+
+	snprintf(text, sizeof(text), "%" PRIu64 " %u", session->start_wall_ns,
+	         model->process_count > 1 ? model->processes[1].pid : 0);
+	hash = gg_stable_hash_text(hash, text);
+	return gg_stable_hash_text(hash, session->host != NULL ? session->host : "");
 }

@@ -126,3 +126,6 @@ void gg_slot_answer_done(struct gg_slot_answer *answer);
 /* Makes the message, as gzip, with the definitions of unknown stacks alone. */
 GG_MUST_CHECK int gg_slot_definitions(struct gg_buf *out, const struct gg_slot_body *body,
                                       const struct gg_slot_answer *answer);
+
+/* The session's own number, the same whenever and wherever its profile is sent. */
+uint64_t gg_slot_instance(const struct gg_model *model);

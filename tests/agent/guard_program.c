@@ -187,6 +187,7 @@ static void *churn(void *seed)
 		place = &blocks[random >> 58];
 		bytes = (random >> 20) % 3000;
 		if (i % 5 == 0) {
+			/* cppcheck-suppress memleakOnRealloc */
 			*place = realloc(*place, bytes + 1);
 		} else {
 			free(*place);
@@ -255,7 +256,7 @@ static void behave(void)
 		for (int i = 0; i < 8; i++) {
 			size_t more = bytes + (size_t)i * (bytes / 7 + 1);
 
-			p = realloc(p, more);
+			p = realloc(p, more); /* cppcheck-suppress memleakOnRealloc */
 			for (size_t k = 0; k < bytes; k++)
 				if (p[k] != 5)
 					exit(11);
