@@ -895,7 +895,8 @@ def recording():
     result = subprocess.run([GEIGER, "record", "-q", "-o", "a.geiger", "--send", "http://127.0.0.1:1", "--state", "ra",
                              "--", "sh", "-c", "exit 3"], capture_output=True, text=True, timeout=PERIOD)
     check("an_absent_receiver_changes_no_exit_status", expect(result.returncode == 3, result))
-    result = subprocess.run([GEIGER, "record", "-o", "b.geiger", "--send", f"http://127.0.0.1:{port}", "--state", "rb",
+    result = subprocess.run([GEIGER, "record", "-i", "4k", "--seed", "1", "-o", "b.geiger",
+                             "--send", f"http://127.0.0.1:{port}", "--state", "rb",
                              "--", os.environ["SEND_PROGRAM"]], input="500\n", capture_output=True, text=True,
                             timeout=PERIOD)
     command = re.search(r"1 waits\. Later: (geiger send .*)", result.stderr)
