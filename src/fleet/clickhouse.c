@@ -197,7 +197,7 @@ int gg_clickhouse_explain(struct gg_clickhouse *store, int http_status, const ch
 {
 	char place[GG_ERROR_PLACE_MAX];
 	size_t length = strcspn(text, "\n");
-	const char *colon = strstr(text, "Code: "), *own;
+	const char *colon = strstr(text, "Code: "), *own, *end;
 
 	snprintf(place, sizeof(place), "clickhouse %s:%s", store->host, store->port);
 	store->code = colon != NULL ? atoi(colon + strlen("Code: ")) : 0;
@@ -214,12 +214,13 @@ int gg_clickhouse_explain(struct gg_clickhouse *store, int http_status, const ch
 	if (own != NULL) {
 		own += strlen("DB::Exception: ");
 		length = strcspn(own, "\n");
-		for (const char *end = strstr(own, ", e.what()"); end != NULL; end = NULL)
-			length = (size_t)(end - own) < length ? (size_t)(end - own) : length;
+		end = strstr(own, ", e.what()");
+		if (end != NULL && (size_t)(end - own) < length)
+			length = (size_t)(end - own);
 		return gg_error_set(error, status_of(store->code), place, NULL, "%.*s (code %d)",
 		                    length < 400 ? (int)length : 400, own, store->code);
 	}
-	/* Such as 502 of a proxy, which says nothing about the rows. */
+	/* For example 502 of a proxy, which says nothing about the rows. */
 	return gg_error_set(error, -EAGAIN, place, "Is this the HTTP port of ClickHouse?",
 	                    "the server answers with status %d", http_status);
 }

@@ -6,6 +6,7 @@
 #include <sys/auxv.h>
 #include <sys/resource.h>
 
+#include "base/hash.h"
 #include "malloc/kernel_memory.h"
 
 enum {
@@ -94,14 +95,6 @@ bool gg_malloc_guard_start(uint64_t share, uint64_t seed)
 		return true;
 	}
 	return false;
-}
-
-/* The finalizer of splitmix64: any two numbers have unrelated results. */
-static uint64_t mix(uint64_t number)
-{
-	number = (number ^ number >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-	number = (number ^ number >> 27) * UINT64_C(0x94d049bb133111eb);
-	return number ^ number >> 31;
 }
 
 /* Takes the next slot that has rested.  NULL: too many are in use. */
@@ -198,8 +191,7 @@ static uintptr_t find_written(uintptr_t first, uintptr_t end)
 void *gg_malloc_guard_sample(void *home, unsigned class, size_t bytes, size_t alignment_bytes,
                              double class_interval)
 {
-	uint64_t chance = mix(guard_seed + (gg_add_relaxed(&sample_number, 1) + 1) *
-	                                           UINT64_C(0x9e3779b97f4a7c15));
+	uint64_t chance = gg_hash_integer(gg_add_relaxed(&sample_number, 1) + 1, guard_seed);
 	struct guarded_slot *slot;
 	struct block_place place;
 	uint32_t number, before;
