@@ -6,6 +6,7 @@
 # packages: nodejs
 # modules: node libnode
 # interval: 64k
+# nameless: libnode
 # shellcheck source=tests/programs/workload.sh
 . "$(dirname "$0")/workload.sh"
 needs node

@@ -5,7 +5,7 @@
 #
 # packages: python3.11-minimal
 # modules: python3
-# interval: 8k
+# interval: 4k
 # reason: Debian's python3 has names of its exported functions alone.
 # shellcheck source=tests/programs/workload.sh
 . "$(dirname "$0")/workload.sh"
@@ -26,4 +26,5 @@ print(len(index), flush=True)
 import os
 os._exit(0)
 PYTHON
-PYTHONHASHSEED=0 record /usr/bin/python3 work.py >/dev/null
+# Without -S, its start depends on the packages that a machine has.
+PYTHONHASHSEED=0 record /usr/bin/python3 -I -S work.py >/dev/null

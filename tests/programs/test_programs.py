@@ -31,7 +31,7 @@ LARGE = 0.15
 SMALL = 0.05
 # Names of functions that only allocate.  This list is not geiger's own: it is wider.
 ALLOCATES = re.compile(r"(?i)alloc|strn?dup|operator new|^std::|^<?(alloc|core)::|^__gnu_cxx::|^~?new$")
-FIELDS = ("packages", "modules", "interval", "reason", "names", "says")
+FIELDS = ("packages", "modules", "interval", "reason", "nameless", "names", "says")
 
 
 def fields_of(name):
@@ -173,7 +173,8 @@ def examine(name, fields, profile):
     own = re.compile("|".join(fields["modules"].split()))
     strange = [title(row) for row in rows if row[0] >= SMALL and not own.match(row[2])]
     check(f"{name}_has_rows_of_its_own_modules", *strange)
-    nameless = [title(row) for row in rows if row[0] >= SMALL and "+0x" in row[1]]
+    known = re.compile(fields["nameless"] or "$^")
+    nameless = [title(row) for row in rows if row[0] >= SMALL and "+0x" in row[1] and not known.match(row[2])]
     check(f"{name}_has_names_or_a_reason", *([] if fields["reason"] else nameless))
     text = geiger("report", profile, "--no-pager")
     absent = [row[1] for row in rows if row[1] not in text]
