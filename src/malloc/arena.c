@@ -22,9 +22,8 @@ enum {
 	SLOT_SHARE = 16,        /* one slice in so many is for sampled slots */
 	HUGE_PAGE_SLICES = 128, /* 2 MiB */
 	AGED_LOOKS = 4,         /* in each delay of purges, for runs that are old enough */
-	SLABS_OF_PAGE = GG_MALLOC_OS_PAGE_BYTES / sizeof(struct gg_malloc_slab),
-	REFUSALS_MOST = 8,    /* after so many, all memory may be locked */
-	REFUSED_GIVES = 1024, /* until the next try */
+	REFUSALS_MOST = 8,      /* after so many, all memory may be locked */
+	REFUSED_GIVES = 1024,   /* until the next try */
 };
 
 struct bins {
@@ -233,6 +232,14 @@ static struct gg_malloc_slab *carve(struct gg_malloc_slab *run, size_t first, si
 	return taken;
 }
 
+/* The slices of a page of the kernel; 1 if it is smaller than a slice. */
+static size_t page_slices(void)
+{
+	return gg_malloc_page_bytes > GG_MALLOC_SLICE_BYTES
+	               ? gg_malloc_page_bytes >> GG_MALLOC_SLICE_SHIFT
+	               : 1;
+}
+
 /*
  * Some emulators keep the contents of memory that was given back.  Tests that with a slice that was
  * just opened.
@@ -242,7 +249,7 @@ static GG_COLD bool keeps_contents(char *slice)
 	volatile char *byte = slice;
 
 	*byte = 1;
-	if (!gg_malloc_empty_memory(slice, GG_MALLOC_SLICE_BYTES) || *byte != 0) {
+	if (!gg_malloc_empty_memory(slice, page_slices() << GG_MALLOC_SLICE_SHIFT) || *byte != 0) {
 		*byte = 0;
 		return true;
 	}
@@ -266,11 +273,11 @@ static void set_link_key(void)
 /* Reserves address space; the lock is held. */
 static GG_COLD bool start(void)
 {
+	gg_malloc_page_bytes = getauxval(AT_PAGESZ);
 	if (is_unavailable || !gg_malloc_reserve(&reservation)) {
 		is_unavailable = true;
 		return false;
 	}
-	gg_malloc_page_bytes = getauxval(AT_PAGESZ);
 	set_link_key();
 	slots_max = reservation.slice_max / SLOT_SHARE;
 	gg_malloc_purge_limit_bytes = gg_malloc_memory_limit_read(NULL, NULL);
@@ -286,6 +293,8 @@ static GG_COLD bool grow(size_t slice_count)
 		return false;
 	first = gg_malloc_map.limit != 0 ? gg_malloc_map.limit : slots_max;
 	most = reservation.slice_max - first;
+	/* Whole pages, so that the next slices begin with one. */
+	slice_count = (slice_count + page_slices() - 1) & ~(page_slices() - 1);
 	if (slice_count > most)
 		return false;
 	count = slice_count > reservation.open_count ? slice_count : reservation.open_count;
@@ -295,7 +304,8 @@ static GG_COLD bool grow(size_t slice_count)
 	while (!gg_malloc_open_slices(&reservation, first, count)) {
 		if (count == slice_count)
 			return false;
-		count = count / 2 > slice_count ? count / 2 : slice_count;
+		count = count / 2 & ~(page_slices() - 1);
+		count = count > slice_count ? count : slice_count;
 	}
 	if (gg_malloc_map.limit == 0)
 		never_empties = keeps_contents(gg_malloc_slab_start(at(first)));
@@ -323,34 +333,42 @@ static void empty_pages(void *start, void *end)
 static void empty_slabs(const struct gg_malloc_slab *run, size_t first, size_t end)
 {
 	size_t run_first = gg_malloc_slab_slice(run), run_end = run_first + run->slice_count;
+	size_t of_page = gg_malloc_page_bytes / sizeof(*run);
 
 	/* With the rest of the first and the last page, if that is in the run as well. */
-	first = first > run_first + SLABS_OF_PAGE ? first - SLABS_OF_PAGE : run_first + 1;
-	end = end + SLABS_OF_PAGE < run_end ? end + SLABS_OF_PAGE : run_end;
+	first = first > run_first + of_page ? first - of_page : run_first + 1;
+	end = end + of_page < run_end ? end + of_page : run_end;
 	empty_pages(at(first), at(end));
 }
 
 /*
  * Gives a dirty run back to the kernel; the lock is held.  Clean neighbors are emptied again as far
- * as the huge pages reach into which the run reaches.
+ * as the huge pages reach into which the run reaches.  A slice that shares its page with one in use
+ * stays dirty until that is free.
  */
 static bool purge_run(struct gg_malloc_slab *run)
 {
-	size_t first = gg_malloc_slab_slice(run), end = first + run->slice_count;
+	size_t run_first = gg_malloc_slab_slice(run), run_end = run_first + run->slice_count;
+	size_t page_mask = ~(page_slices() - 1);
+	size_t first = (run_first + ~page_mask) & page_mask, end = run_end & page_mask;
 	size_t wide_first = first & ~(size_t)(HUGE_PAGE_SLICES - 1);
 	size_t wide_end = (end + HUGE_PAGE_SLICES - 1) & ~(size_t)(HUGE_PAGE_SLICES - 1);
-	const struct gg_malloc_slab *before = free_before(first, true);
-	const struct gg_malloc_slab *behind = free_behind(end, true);
+	const struct gg_malloc_slab *before = first == run_first ? free_before(first, true) : NULL;
+	const struct gg_malloc_slab *behind = end == run_end ? free_behind(end, true) : NULL;
 
+	if (first >= end)
+		return true; /* not one page: the kernel refused nothing */
 	if (before == NULL || gg_malloc_slab_slice(before) > wide_first)
 		wide_first = before == NULL ? first : gg_malloc_slab_slice(before);
 	if (behind == NULL || end + behind->slice_count < wide_end)
 		wide_end = behind == NULL ? end : end + behind->slice_count;
+	wide_first = (wide_first + ~page_mask) & page_mask;
+	wide_end &= page_mask;
 	if (never_empties ||
 	    !gg_malloc_empty_memory(gg_malloc_slab_start(at(wide_first)),
 	                            (wide_end - wide_first) << GG_MALLOC_SLICE_SHIFT))
 		return false;
-	bin_remove(run);
+	carve(run, first, end - first);
 	empty_slabs(insert(first, end - first, true, 0), first, end);
 	return true;
 }

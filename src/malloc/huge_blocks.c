@@ -3,12 +3,13 @@
 #include "malloc/huge_blocks.h"
 
 #include <stdint.h>
+#include <sys/auxv.h>
 
 #include "base/assert.h"
 #include "base/compiler.h"
 #include "malloc/kernel_memory.h"
 
-enum { OS_PAGE = 4096, FIRST_PLACES = 256 };
+enum { FIRST_PLACES = 256 };
 
 struct huge_block {
 	void *p; /* NULL: an empty place */
@@ -111,13 +112,15 @@ static void remove_place(struct huge_block *block)
 
 static size_t whole_pages(size_t bytes)
 {
-	return (bytes + OS_PAGE - 1) & ~(size_t)(OS_PAGE - 1);
+	size_t page_bytes = getauxval(AT_PAGESZ);
+
+	return (bytes + page_bytes - 1) & ~(page_bytes - 1);
 }
 
 /* Maps aligned memory; alignment_bytes over a page needs a larger mapping, whose ends go. */
 static char *map(size_t bytes, size_t alignment_bytes)
 {
-	size_t extra = alignment_bytes > OS_PAGE ? alignment_bytes : 0, before, after;
+	size_t extra = alignment_bytes > getauxval(AT_PAGESZ) ? alignment_bytes : 0, before, after;
 	char *p;
 
 	if (bytes > SIZE_MAX - extra)

@@ -16,8 +16,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { GG_MALLOC_OS_PAGE_BYTES = 4096 };
-
 /* Maps private memory that is all 0, with a protection of PROT_...; NULL: no memory. */
 static inline void *gg_malloc_map_memory(size_t bytes, int protection, int flags)
 {

@@ -29,7 +29,7 @@ static void *align(void *p, size_t bytes)
 static bool make_writable(void *start, void *end)
 {
 	char *first = (char *)((uintptr_t)start &
-	                       ~(uintptr_t)(GG_MALLOC_OS_PAGE_BYTES - 1)); /* NOLINT */
+	                       ~(uintptr_t)(gg_malloc_page_bytes - 1)); /* NOLINT */
 
 	return gg_malloc_make_writable(first, (size_t)((char *)end - first));
 }

@@ -34,6 +34,12 @@ static size_t used_bytes(void)
 	return totals.opened_bytes - totals.free_bytes;
 }
 
+/* Pages of 64 KiB hold four slices: what shares its page with a block stays dirty. */
+static size_t parts_of_pages(void)
+{
+	return gg_malloc_page_bytes > GG_MALLOC_SLICE_BYTES ? 4 * gg_malloc_page_bytes : 0;
+}
+
 /* Slow paths of malloc(): each takes a run, and gives it back later. */
 static void pass_slow_mallocs(void)
 {
@@ -83,7 +89,7 @@ TEST(memory_waits_for_the_whole_delay)
 	gg_malloc_arena_purge_aged(gg_malloc_purge_clock_ms() + 900000);
 	CHECK(dirty_bytes() >= 12 * MIB);
 	gg_malloc_arena_purge_aged(gg_malloc_purge_clock_ms() + 1300000);
-	CHECK_EQ_U64(dirty_bytes(), 0);
+	CHECK_MSG(dirty_bytes() <= parts_of_pages(), "%zu bytes", dirty_bytes());
 }
 
 /* The clock has 32 bits: after 25 days, an early time looks like a later one. */
@@ -101,7 +107,8 @@ TEST(a_process_that_slept_for_weeks_gives_memory_back)
 		geiger_free(memset(geiger_malloc(12 * MIB), 1, 12 * MIB));
 		CHECK(dirty_bytes() >= 12 * MIB);
 		gg_malloc_arena_purge_aged(later_ms);
-		CHECK_MSG(dirty_bytes() == 0, "after %u days: %zu bytes", days, dirty_bytes());
+		CHECK_MSG(dirty_bytes() <= parts_of_pages(), "after %u days: %zu bytes", days,
+		          dirty_bytes());
 	}
 }
 

@@ -3,6 +3,7 @@
 #include "preload/allocator/got_patch.h"
 
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 
 #include "base/atomic.h"
@@ -25,8 +26,7 @@ static void store(void *at, uint64_t value, size_t bytes)
 
 bool gg_got_patch_write(const struct gg_proc_maps *maps, void *at, uint64_t value, size_t bytes)
 {
-	const uintptr_t page_bytes =
-		4096; /* on larger pages mprotect() fails, and nothing is written */
+	const uintptr_t page_bytes = getauxval(AT_PAGESZ);
 	void *page = (void *)((uintptr_t)at & ~(page_bytes - 1));
 	struct gg_maps_line line;
 

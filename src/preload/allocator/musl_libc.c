@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/auxv.h>
 
 #include "base/atomic.h"
 #include "base/compiler.h"
@@ -73,7 +74,7 @@ static int musl_posix_memalign(void **ret_block, size_t alignment, size_t bytes)
 
 static void *musl_valloc(size_t bytes)
 {
-	return gg_real.aligned_alloc(CLEARED_PAGE_BYTES, bytes);
+	return gg_real.aligned_alloc(getauxval(AT_PAGESZ), bytes);
 }
 
 #ifdef GG_STATIC
