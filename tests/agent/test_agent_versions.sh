@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck source=tests/test.sh disable=SC2317 # functions are called through check
 #
-# test_agent_versions.sh AGENT AGENT_OLD - the releases of glibc whose symbols the agents need.
+# test_agent_versions.sh AGENT AGENT_OLD MALLOC LIBGEIGER - the releases of glibc whose symbols the
+# agents, the allocator and libgeiger need.
 #
 # A glibc loads a library that needs symbols of its own and of earlier releases.  The bounds are
 # those of src/attach/survey.h, and of the documents.
@@ -28,4 +29,6 @@ needs() {
 # A name of libpthread or libdl that the header of old versions lacks would be bound to 2.34.
 check the_agent_needs_glibc_2_35_at_most needs "$1" GG_SURVEY_GLIBC_OWN
 check the_agent_for_old_ones_needs_glibc_2_28_at_most needs "$2" GG_SURVEY_GLIBC_LEAST
+check the_allocator_needs_glibc_2_35_at_most needs "$3" GG_SURVEY_GLIBC_OWN
+check libgeiger_needs_glibc_2_35_at_most needs "$4" GG_SURVEY_GLIBC_OWN
 finish

@@ -196,6 +196,42 @@ else
 	echo 'skipped - a_limit_of_memory_that_the_program_keeps_is_kept_under_geiger: no group can be made'
 fi
 
+# Files of groups that no kernel has made: what the recorder and the agent read of each version, also
+# where the machine has no memory controller of it.
+in_faked_group() {
+	local below=$1 line=$2 used=$3 limit=$4
+	shift 4
+	echo "$line" >membership
+	timeout 60 unshare -Urm sh -c '
+		mount -t tmpfs tmpfs /sys/fs/cgroup && mkdir -p "/sys/fs/cgroup/$0" && cd "/sys/fs/cgroup/$0" &&
+			echo 123456789 >"$1" && echo 130000000 >"$2" && cd "$3" &&
+			mount --bind membership "/proc/$$/cgroup" || exit
+		shift 3
+		exec "$@"' "$below" "$used" "$limit" "$PWD" "$@"
+}
+faked() {
+	rm -rf dumps faked.geiger
+	mkdir -m 1777 dumps
+	in_faked_group "$@" "$geiger" record -q -i 64k -o faked.geiger -- ./server || return
+	[[ $("$geiger" sql faked.geiger 'select max(cgroup_bytes) from memory') == *123456789* ]] || return
+	# 95 % of the limit are in use.
+	in_faked_group "$@" env LD_PRELOAD="$agent" GEIGER_DIR="$PWD/dumps" GEIGER_INTERVAL=64k \
+		GEIGER_DUMP="$PWD/dumps/dump" GEIGER_DUMP_CGROUP=94 ./server || return
+	compgen -G 'dumps/dump.*.u*.heap' || return
+	rm -rf dumps
+	mkdir -m 1777 dumps
+	in_faked_group "$@" env LD_PRELOAD="$agent" GEIGER_DIR="$PWD/dumps" GEIGER_INTERVAL=64k \
+		GEIGER_DUMP="$PWD/dumps/dump" GEIGER_DUMP_CGROUP=95 ./server || return
+	! compgen -G 'dumps/*.heap'
+}
+if unshare -Urm sh -c 'mount -t tmpfs tmpfs /sys/fs/cgroup && mount --bind /dev/null "/proc/$$/cgroup"' 2>/dev/null; then
+	check files_of_groups_of_version_2_are_read faked pod '0::/pod' memory.current memory.max
+	check files_of_groups_of_version_1_are_read faked memory/pod '4:memory:/pod' memory.usage_in_bytes \
+		memory.limit_in_bytes
+else
+	echo 'skipped - files_of_groups_of_version_2_are_read: no mounts can be made'
+fi
+
 # Version 2 of control groups, also where another hierarchy has the controllers: a group that is
 # frozen can be read, and one that is killed leaves its profile.
 group=
