@@ -48,21 +48,27 @@ passes() {
 }
 
 # The command, its libraries, and the tests below: half of what there is.
+libraries='geiger|libgeiger-(agent|agent-2\.28|malloc)\.so|libgeiger\.so[.0-9]*'
+units='(unwind|region).*|embed|embed_(bump|bump_laws|dump)|malloc_(purge|blocks)|runtime_tagged.*'
+units+='|base_(array|atomic|elf_note|hash|map|maps_line|printable|size)|dump_.*|preload_.*'
 geiger_builds() {
 	local targets
 	script/build aarch64 src/libgeiger-agent.so || return
 	mapfile -t targets < <(ninja -C build/aarch64 -t targets all | sed -n 's/: c_LINKER.*//p' |
-		grep -E '^src/(geiger|libgeiger-(agent|malloc)\.so)$|^tests/(agent|unwind)/|^tests/unit/test_(unwind|region|embed(_bump|_dump)?$|malloc_(purge|blocks)$|runtime_tagged)')
+		grep -E "^src/($libraries)$|^tests/(agent|unwind)/|^tests/unit/test_($units)$")
 	script/build aarch64 src/libgeiger.a "${targets[@]}"
 }
 check geiger_builds_for_aarch64_without_a_warning geiger_builds
-for program in "$tests"/{unit,unwind}/test_{unwind,region}_* "$tests"/unit/test_{embed,embed_bump,embed_dump} \
-	"$tests"/unit/test_{malloc_purge,malloc_blocks,region,runtime_tagged_head}; do
+for program in "$tests"/{unit,unwind}/test_{unwind,region}_* "$tests"/unit/test_{embed,embed_bump,embed_bump_laws,embed_dump} \
+	"$tests"/unit/test_{malloc_purge,malloc_blocks,region,runtime_tagged_head,dump_heap_text,preload_loader_lock} \
+	"$tests"/unit/test_base_{array,atomic,elf_note,hash,map,maps_line,printable,size}; do
 	name=${program##*/test_}
 	[[ -x $program && ! -d $program && $name != unwind_live ]] || continue
 	folder=$(basename "$(dirname "$program")")
 	check "${name}_passes_on_aarch64" passes "$folder/$name"
 done
+check versions_of_glibc_on_aarch64_are_those_that_are_stated tests/agent/test_agent_versions.sh \
+	build/aarch64/src/libgeiger-{agent,agent-2.28,malloc}.so build/aarch64/src/libgeiger.so.0
 for name in kill coverage mappings options order process signals stacks twin; do
 	check "agent_${name}_passes_on_aarch64" passes "agent/agent_$name"
 done

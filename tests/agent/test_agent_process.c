@@ -23,6 +23,7 @@
 #include "agent/inside.h"
 #include "agent/place.h"
 #include "base/compiler.h"
+#include "emulated.h"
 #include "test.h"
 
 INSIDE("GEIGER_INTERVAL=1")
@@ -156,12 +157,6 @@ TEST(a_thread_that_allocates_after_its_end_has_one_row)
 	CHECK(inside_is_consistent());
 }
 
-/* Emulators are slow. */
-static int unless_emulated(int count)
-{
-	return place_is_emulated() ? count / 10 : count;
-}
-
 TEST(ten_thousand_threads_leave_no_memory_behind)
 {
 	int before, after;
@@ -248,7 +243,7 @@ TEST(threads_have_rows_with_their_names_and_ends)
 		ended += view.threads[i].ready == 1 && view.threads[i].end_ns != 0;
 	}
 	CHECK_MSG(running == 1, "%d run", running);
-	CHECK(ended > unless_emulated(1000));
+	CHECK(ended > (int)unless_emulated(1000));
 	CHECK_EQ_I64(strncmp(view.threads[1].name,
 	                     place_is_emulated() ? "qemu-aarch64" : "test_agent_proc", 12),
 	             0);
@@ -383,7 +378,7 @@ TEST(forking_while_other_threads_allocate_is_safe)
 	atomic_store(&stop, false);
 	for (int i = 0; i < 2; i++)
 		pthread_create(&threads[i], NULL, churn, NULL);
-	for (int i = 0; i < unless_emulated(50); i++) {
+	for (unsigned i = 0; i < unless_emulated(50); i++) {
 		pid_t child = fork();
 
 		if (child == 0) {

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/atomic.h"
+#include "emulated.h"
 #include "malloc/arena.h"
 #include "malloc/malloc_check.h"
 #include "malloc_trace.h"
@@ -39,7 +40,7 @@ static unsigned scale(void)
 #if defined(GG_CHAOS) || defined(__SANITIZE_THREAD__)
 	return 1;
 #else
-	return 10;
+	return unless_emulated(10);
 #endif
 }
 
