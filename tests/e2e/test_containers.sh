@@ -196,8 +196,8 @@ else
 	echo 'skipped - a_limit_of_memory_that_the_program_keeps_is_kept_under_geiger: no group can be made'
 fi
 
-# Files of groups that no kernel has made: what the recorder and the agent read of each version, also
-# where the machine has no memory controller of it.
+# Files of groups that no kernel has made: what the recorder and the agent read of each version,
+# also where the machine has no memory controller of it.
 in_faked_group() {
 	local below=$1 line=$2 used=$3 limit=$4
 	shift 4
