@@ -10,6 +10,8 @@ A runtime that drips ignores the command to stop, and sends a byte each 0.2 s; i
 of them its reader took.  "many" plays COUNT runtimes that live beside each other, and "one by one"
 COUNT runtimes that follow each other.
 
+A runtime that lasts ends the session that a command to stop names, and goes on.
+
 With FAKE_SPACING, events are that many nanoseconds apart.  With FAKE_UID, the runtime takes that
 user before it connects.
 
@@ -56,7 +58,7 @@ class Runtime:
         self.behavior, self.stream = behavior, stream
         self.version = {"old": "8.0.11", "ancient": "3.1.32"}.get(behavior, "10.0.9")
         self.stopped = False
-        self.sessions = []  # connections
+        self.sessions = []  # connections; the number of one is 7 and its place
         self.drips = 0
         self.commands = []
 
@@ -65,7 +67,7 @@ class Runtime:
         return head + struct.pack("<Q", os.getpid()) + b"c" * 16 + text("shop --all") + text("linux") + text("x64") + \
             text("shop") + text(self.version) + text("linux-x64")
 
-    def answer(self, connection, command):
+    def answer(self, connection, command, payload=b""):
         """Returns true if the connection stays open."""
         self.commands.append(command)
         old = self.behavior in ("old", "ancient")
@@ -79,6 +81,10 @@ class Runtime:
             if self.behavior == "drips":
                 print("told", flush=True)
                 self.drip()
+            elif self.behavior == "lasts":
+                session = struct.unpack("<Q", payload)[0]
+                connection.sendall(message(0xFF, 0, payload))
+                self.sessions[session - 7].close()
             elif self.behavior != "deaf":
                 self.stopped = True
                 connection.sendall(message(0xFF, 0, struct.pack("<Q", 7)))
@@ -100,7 +106,7 @@ class Runtime:
 
     def collect(self, connection):
         how = self.behavior
-        ok = message(0xFF, 0, struct.pack("<Q", 7))
+        ok = message(0xFF, 0, struct.pack("<Q", 7 + len(self.sessions) if how == "lasts" else 7))
         if how == "refuses":
             connection.sendall(ERROR)
         elif how == "babbles":
@@ -134,7 +140,7 @@ class Runtime:
 
 
 def command_of(connection):
-    """The next command; None: the connection has ended, as it does while the recorder is busy."""
+    """The next command and its payload; None: the connection has ended, as it does while the recorder is busy."""
     try:
         head = connection.recv(20, socket.MSG_WAITALL)
     except ConnectionResetError:
@@ -142,9 +148,8 @@ def command_of(connection):
     if len(head) < 20:
         return None
     length = struct.unpack("<H", head[14:16])[0] - 20
-    if length > 0:
-        connection.recv(length, socket.MSG_WAITALL)
-    return head[16], head[17]
+    payload = connection.recv(length, socket.MSG_WAITALL) if length > 0 else b""
+    return (head[16], head[17]), payload
 
 
 def connect(path, greeting):
@@ -185,11 +190,13 @@ def follow_ports(runtime, seconds):
                     open_ones[path] = connect(path, greeting)
                 except OSError:
                     time.sleep(0.02)
+                    # The recording has ended before it could answer: nobody will.
+                    runtime.stopped = runtime.stopped or waits and not os.path.exists(path)
         ready = select.select([one for one in open_ones.values() if one is not None], [], [], 0.05)[0]
         for path, connection in open_ones.items():
             if connection in ready:
                 command = command_of(connection)
-                if command is None or not runtime.answer(connection, command):
+                if command is None or not runtime.answer(connection, *command):
                     connection.close()
                 open_ones[path] = None
 
@@ -215,7 +222,7 @@ def listen(runtime, seconds):
             continue
         connection.settimeout(None)
         command = command_of(connection)
-        if command is None or not runtime.answer(connection, command):
+        if command is None or not runtime.answer(connection, *command):
             connection.close()
     os.unlink(path)
 
