@@ -42,6 +42,24 @@ static void read_messages(const uint8_t *data, size_t size)
 	}
 }
 
+/* Reads what has arrived as a part of a stream that goes on. */
+static void read_part(const struct gg_event_stream *stream)
+{
+	struct gg_nettrace_fault fault;
+	struct gg_dotnet_trace *trace;
+	const uint8_t *bytes;
+	size_t length;
+
+	if (gg_event_stream_peek(stream, &bytes, &length) < 0 || bytes == NULL)
+		return;
+	require(length == stream->bytes);
+	if (gg_dotnet_trace_read_part(&trace, bytes, length, length << 8, &fault) == 0) {
+		(void)!gg_dotnet_trace_add_methods(trace, bytes, length, &fault);
+		gg_dotnet_trace_free(trace);
+	}
+	gg_event_stream_forget(stream, bytes, length);
+}
+
 /* The bytes arrive in pieces of a size that the input chooses; then the connection ends. */
 static void read_stream(const uint8_t *data, size_t size)
 {
@@ -64,12 +82,15 @@ static void read_stream(const uint8_t *data, size_t size)
 		if (send(pair[1], data + at, length, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
 			break;
 		gg_event_stream_read(&stream);
+		if (at <= size / 2 && at + piece > size / 2)
+			read_part(&stream);
 	}
 	close(pair[1]);
 	while (gg_event_stream_read(&stream))
 		continue;
 	require(stream.state == GG_EVENT_STREAM_ENDED || stream.state == GG_EVENT_STREAM_REFUSED);
 	require(stream.bytes <= size);
+	read_part(&stream);
 	if (gg_event_stream_map(&stream, &bytes, NULL) == 0 && bytes != NULL) {
 		if (gg_dotnet_trace_read(&trace, bytes, stream.bytes, true, &fault) == 0)
 			gg_dotnet_trace_free(trace);

@@ -50,6 +50,7 @@ static const uint32_t wanted_events[] = {
 	144, /* and unloaded */
 	151, /* a module was loaded into a domain */
 	152, /* a module was loaded */
+	205, /* what a collection was: one in the background may have become a blocking one */
 	303, /* a sample */
 };
 

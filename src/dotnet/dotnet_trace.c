@@ -270,7 +270,8 @@ static int read_event(const struct gg_nettrace_event *event, const struct gg_net
 }
 
 /* Sets the ends of all samples, if the stream can tell them. */
-static int follow_lives(struct gg_dotnet_trace *trace, size_t stream_bytes, bool has_collections)
+static int follow_lives(struct gg_dotnet_trace *trace, size_t stream_bytes, bool has_collections,
+                        int64_t settled_ns)
 {
 	uint64_t steps = GG_OBJECT_LIVES_STEPS_LEAST +
 	                 (uint64_t)stream_bytes * GG_OBJECT_LIVES_STEPS_PER_BYTE;
@@ -280,6 +281,7 @@ static int follow_lives(struct gg_dotnet_trace *trace, size_t stream_bytes, bool
 	for (size_t i = 0; i < trace->lives.count && status == 0; i++) {
 		struct gg_object_lives *lives = &trace->lives.items[i].lives;
 
+		lives->settled_ns = settled_ns;
 		status = gg_object_lives_follow(lives, trace->facts.head.pointer_bytes, &steps);
 		collections += lives->collection_count;
 		unknown += lives->unknown_count;
@@ -303,8 +305,19 @@ static int follow_lives(struct gg_dotnet_trace *trace, size_t stream_bytes, bool
 	return status;
 }
 
-int gg_dotnet_trace_read(struct gg_dotnet_trace **ret_trace, const uint8_t *bytes, size_t length,
-                         bool has_collections, struct gg_nettrace_fault *ret_fault)
+/* Returns the time of the stream from which on collections do not count; 0: all count. */
+static int64_t settled_ns_of(const struct gg_nettrace_head *head, uint64_t settled_ticks)
+{
+	int64_t settled_ns = (int64_t)(settled_ticks - head->start_ticks);
+
+	if (settled_ticks == 0)
+		return 0;
+	return settled_ns > 0 ? settled_ns : 1;
+}
+
+static int read_trace(struct gg_dotnet_trace **ret_trace, const uint8_t *bytes, size_t length,
+                      bool has_collections, uint64_t settled_ticks,
+                      struct gg_nettrace_fault *ret_fault)
 {
 	struct gg_dotnet_trace *trace = calloc(1, sizeof(*trace));
 	int status;
@@ -313,7 +326,8 @@ int gg_dotnet_trace_read(struct gg_dotnet_trace **ret_trace, const uint8_t *byte
 		return -ENOMEM;
 	status = gg_nettrace_read(bytes, length, read_event, trace, &trace->facts.head, ret_fault);
 	if (status == 0)
-		status = follow_lives(trace, length, has_collections);
+		status = follow_lives(trace, length, has_collections,
+		                      settled_ns_of(&trace->facts.head, settled_ticks));
 	if (status < 0) {
 		gg_dotnet_trace_free(trace);
 		return status;
@@ -321,6 +335,37 @@ int gg_dotnet_trace_read(struct gg_dotnet_trace **ret_trace, const uint8_t *byte
 	trace->facts.command = gg_buf_text(&trace->command);
 	*ret_trace = trace;
 	return 0;
+}
+
+int gg_dotnet_trace_read(struct gg_dotnet_trace **ret_trace, const uint8_t *bytes, size_t length,
+                         bool has_collections, struct gg_nettrace_fault *ret_fault)
+{
+	return read_trace(ret_trace, bytes, length, has_collections, 0, ret_fault);
+}
+
+int gg_dotnet_trace_read_part(struct gg_dotnet_trace **ret_trace, const uint8_t *bytes,
+                              size_t length, uint64_t settled_ticks,
+                              struct gg_nettrace_fault *ret_fault)
+{
+	return read_trace(ret_trace, bytes, length, true, settled_ticks, ret_fault);
+}
+
+/* Takes the methods alone: the times of that stream have another beginning. */
+static int read_method_event(const struct gg_nettrace_event *event,
+                             const struct gg_nettrace_head *head, void *trace)
+{
+	return event->provider == GG_NETTRACE_RUNDOWN
+	               ? read_rundown_event(trace, event,
+	                                    event->process != 0 ? event->process : head->process)
+	               : 0;
+}
+
+int gg_dotnet_trace_add_methods(struct gg_dotnet_trace *trace, const uint8_t *bytes, size_t length,
+                                struct gg_nettrace_fault *ret_fault)
+{
+	struct gg_nettrace_head head;
+
+	return gg_nettrace_read(bytes, length, read_method_event, trace, &head, ret_fault);
 }
 
 void gg_dotnet_trace_free(struct gg_dotnet_trace *trace)
@@ -346,7 +391,8 @@ const struct gg_dotnet_facts *gg_dotnet_trace_facts(const struct gg_dotnet_trace
 struct writing {
 	struct gg_dotnet_trace *trace;
 	const struct gg_dotnet_sink *sink;
-	uint32_t heaps[HEAP_COUNT]; /* ids */
+	struct gg_dotnet_writtens *writtens; /* NULL: the stream is complete */
+	uint32_t heaps[HEAP_COUNT];          /* ids */
 	GG_ARRAY(struct tick_sum) ticks;
 	struct gg_map tick_map;
 	uint64_t frame_count, unnamed_count;
@@ -465,7 +511,9 @@ static int write_sample(struct writing *writing, const struct dotnet_allocation 
 		.sample_point_count = 1,
 		.scheme = allocation->is_tick ? GG_SCHEME_BIASED : GG_SCHEME_BERNOULLI,
 	};
-	status = gg_profile_add_sample(sink->profile, sample, NULL, sink->error);
+	status = sink->add != NULL
+	                 ? sink->add(sink->context, sample)
+	                 : gg_profile_add_sample(sink->profile, sample, &sample->id, sink->error);
 	return status < 0 || sink->written == NULL ? status : sink->written(sink->context, sample);
 }
 
@@ -630,6 +678,35 @@ static void leave_out(struct gg_dotnet_trace *trace, const struct dotnet_allocat
 	trace->sum_count -= allocation->amount_bytes > 0;
 }
 
+/* Ends a sample that is in the profile, if a collection has found it dead since. */
+static int write_end(struct writing *writing, const struct dotnet_allocation *allocation,
+                     struct gg_dotnet_written *written)
+{
+	const struct gg_dotnet_sink *sink = writing->sink;
+	const struct gg_profile_sample_end end = { .free_ns = time_in(sink, allocation->end_ns) };
+
+	if (written->id == 0 || !written->is_live || allocation->end_ns == INT64_MAX)
+		return 0;
+	written->is_live = false;
+	return sink->end != NULL
+	               ? sink->end(sink->context, written->id, &end)
+	               : gg_profile_end_sample(sink->profile, written->id, &end, sink->error);
+}
+
+static int note_written(struct writing *writing, const struct gg_profile_sample *sample)
+{
+	const struct gg_dotnet_written written = {
+		.id = sample->id,
+		.size_bytes = sample->size_bytes,
+		.draw = sample->draw,
+		.is_live = sample->id != 0 && sample->free_ns == GG_TIME_NONE,
+	};
+
+	if (writing->writtens == NULL || gg_array_push(&writing->writtens->items, written))
+		return 0;
+	return no_memory(writing);
+}
+
 static int write_allocations(struct writing *writing)
 {
 	struct gg_dotnet_trace *trace = writing->trace;
@@ -640,6 +717,10 @@ static int write_allocations(struct writing *writing)
 		const struct dotnet_allocation *allocation = &trace->allocations.items[i];
 		struct gg_profile_sample sample = { 0 };
 
+		if (writing->writtens != NULL && i < writing->writtens->items.count) {
+			status = write_end(writing, allocation, &writing->writtens->items.items[i]);
+			continue;
+		}
 		if (is_late(sink, allocation->time_ns)) {
 			leave_out(trace, allocation);
 			continue;
@@ -654,24 +735,36 @@ static int write_allocations(struct writing *writing)
 			status = allocation->amount_bytes > 0
 			                 ? add_tick(writing, allocation, &sample)
 			                 : write_sample(writing, allocation, &sample);
+		if (status == 0)
+			status = note_written(writing, &sample);
 	}
+	return status;
+}
+
+static int write_trace(struct writing *writing)
+{
+	int status;
+
+	gg_method_table_sort(&writing->trace->methods);
+	status = write_allocations(writing);
+	if (status == 0)
+		status = write_ticks(writing);
+	if (status == 0 && writing->writtens == NULL)
+		status = write_notes(writing);
+	gg_array_done(&writing->ticks);
+	gg_map_done(&writing->tick_map);
 	return status;
 }
 
 int gg_dotnet_trace_write(struct gg_dotnet_trace *trace, const struct gg_dotnet_sink *sink)
 {
-	struct writing writing = { .trace = trace, .sink = sink };
-	int status;
+	return write_trace(&(struct writing){ .trace = trace, .sink = sink });
+}
 
-	gg_method_table_sort(&trace->methods);
-	status = write_allocations(&writing);
-	if (status == 0)
-		status = write_ticks(&writing);
-	if (status == 0)
-		status = write_notes(&writing);
-	gg_array_done(&writing.ticks);
-	gg_map_done(&writing.tick_map);
-	return status;
+int gg_dotnet_trace_write_part(struct gg_dotnet_trace *trace, const struct gg_dotnet_sink *sink,
+                               struct gg_dotnet_writtens *writtens)
+{
+	return write_trace(&(struct writing){ .trace = trace, .sink = sink, .writtens = writtens });
 }
 
 int gg_dotnet_trace_name(struct gg_dotnet_trace *trace, const struct gg_dotnet_sink *sink,

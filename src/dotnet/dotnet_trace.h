@@ -8,6 +8,11 @@
  *   gg_dotnet_trace_write(trace, &sink);
  *   gg_dotnet_trace_free(trace);
  *
+ * A stream that goes on is read from its beginning each time, and what is new is written:
+ *
+ *   gg_dotnet_trace_read_part(&trace, bytes, length, settled_ticks, &fault);
+ *   gg_dotnet_trace_write_part(trace, &sink, &writtens);
+ *
  * From .NET 10 on the runtime draws a byte of each 102 400 at random, by itself: each event is a
  * sample of the scheme `bernoulli` with that interval, a type, and the offset of the byte that was
  * drawn.  Earlier runtimes report an object whenever 100 KiB were allocated since the last report
@@ -28,6 +33,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/array.h"
 #include "base/compiler.h"
 #include "base/error.h"
 #include "dotnet/nettrace.h"
@@ -63,6 +69,12 @@ struct gg_dotnet_sink {
 	int (*thread)(void *context, uint32_t process, uint64_t tid, uint32_t *ret_thread);
 	/* Is told of each sample that was written, unless it is NULL; returns 0 or -Exxx. */
 	int (*written)(void *context, const struct gg_profile_sample *sample);
+	/*
+	 * Add and end a sample for a profile whose owner hands out the ids; NULL: the profile does.
+	 * add() sets the id.
+	 */
+	int (*add)(void *context, struct gg_profile_sample *sample);
+	int (*end)(void *context, uint64_t id, const struct gg_profile_sample_end *end);
 	void *context;
 };
 
@@ -73,12 +85,46 @@ struct gg_dotnet_sink {
 GG_MUST_CHECK int gg_dotnet_trace_read(struct gg_dotnet_trace **ret_trace, const uint8_t *bytes,
                                        size_t length, bool has_collections,
                                        struct gg_nettrace_fault *ret_fault);
+/*
+ * Reads what has arrived of a stream that goes on, and that would have collections.  Those that end
+ * after settled_ticks, by the clock of the stream, do not count yet (object_lives.h).
+ */
+GG_MUST_CHECK int gg_dotnet_trace_read_part(struct gg_dotnet_trace **ret_trace,
+                                            const uint8_t *bytes, size_t length,
+                                            uint64_t settled_ticks,
+                                            struct gg_nettrace_fault *ret_fault);
+/*
+ * Adds the methods that another stream of the same process lists.  These bytes must outlive the
+ * trace, too.
+ */
+GG_MUST_CHECK int gg_dotnet_trace_add_methods(struct gg_dotnet_trace *trace, const uint8_t *bytes,
+                                              size_t length, struct gg_nettrace_fault *ret_fault);
 void gg_dotnet_trace_free(struct gg_dotnet_trace *trace); /* NULL is fine */
 const struct gg_dotnet_facts *gg_dotnet_trace_facts(const struct gg_dotnet_trace *trace);
 
 /* Writes samples, frames, types and notes. */
 GG_MUST_CHECK int gg_dotnet_trace_write(struct gg_dotnet_trace *trace,
                                         const struct gg_dotnet_sink *sink);
+
+/* An allocation of a stream that goes on, and that is in the profile. */
+struct gg_dotnet_written {
+	uint64_t id; /* of the sample; 0: it is part of a sum */
+	uint64_t size_bytes;
+	struct gg_draw draw;
+	bool is_live;
+};
+
+struct gg_dotnet_writtens {
+	GG_ARRAY(struct gg_dotnet_written) items; /* in the order of the stream */
+};
+
+/*
+ * Writes what is new since the last part of the same stream: samples, and the ends of those that
+ * are in the profile.  It writes no notes.
+ */
+GG_MUST_CHECK int gg_dotnet_trace_write_part(struct gg_dotnet_trace *trace,
+                                             const struct gg_dotnet_sink *sink,
+                                             struct gg_dotnet_writtens *writtens);
 
 /*
  * Names a frame of a native stack if its address is in a method of the stream's own process.  Call

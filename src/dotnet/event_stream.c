@@ -228,3 +228,26 @@ int gg_event_stream_map(struct gg_event_stream *stream, const uint8_t **ret_byte
 	*ret_bytes = stream->map;
 	return 0;
 }
+
+int gg_event_stream_peek(const struct gg_event_stream *stream, const uint8_t **ret_bytes,
+                         size_t *ret_length)
+{
+	void *map = stream->map;
+
+	if (map == NULL && stream->bytes > 0) {
+		map = mmap(NULL, stream->bytes, PROT_READ, MAP_SHARED, stream->spool_fd, 0);
+		if (map == MAP_FAILED)
+			return -errno;
+	}
+	*ret_bytes = map;
+	*ret_length = map != NULL ? stream->bytes : 0;
+	return 0;
+}
+
+void gg_event_stream_forget(const struct gg_event_stream *stream, const uint8_t *bytes,
+                            size_t length)
+{
+	/* A stream that ended meanwhile has a map of its own. */
+	if (bytes != NULL && bytes != stream->map)
+		munmap((void *)(uintptr_t)bytes, length);
+}

@@ -80,3 +80,12 @@ bool gg_event_stream_read(struct gg_event_stream *stream);
  */
 GG_MUST_CHECK int gg_event_stream_map(struct gg_event_stream *stream, const uint8_t **ret_bytes,
                                       struct gg_error *error);
+
+/*
+ * Gives what has arrived so far, and the stream goes on.  The bytes are NULL if there are none; they
+ * are valid until gg_event_stream_forget(), which comes before gg_event_stream_done().
+ */
+GG_MUST_CHECK int gg_event_stream_peek(const struct gg_event_stream *stream,
+                                       const uint8_t **ret_bytes, size_t *ret_length);
+void gg_event_stream_forget(const struct gg_event_stream *stream, const uint8_t *bytes,
+                            size_t length);

@@ -400,8 +400,11 @@ int gg_object_lives_follow(struct gg_object_lives *lives, uint32_t pointer_bytes
 	if (lives->events.count > 0)
 		qsort(lives->events.items, lives->events.count, sizeof(*lives->events.items),
 		      compare_events);
-	for (size_t i = 0; i < lives->events.count && status == 0 && !lives->is_over_budget; i++)
+	for (size_t i = 0; i < lives->events.count && status == 0 && !lives->is_over_budget; i++) {
+		if (lives->settled_ns > 0 && lives->events.items[i].time_ns > lives->settled_ns)
+			break;
 		status = take_event(&following, &lives->events.items[i]);
+	}
 	for (size_t i = 0; i < following.open_count; i++)
 		close_collection(&following.open[i]);
 	gg_array_done(&following.live);

@@ -34,6 +34,10 @@
  *
  * A collection without any report of survivors, or whose end is missing, ends no object.
  *
+ * While a stream arrives, the events of the last moments may be incomplete: the runtime sends those
+ * of one thread after those of another.  So collections do not count before `settled_ns` is past
+ * their end.
+ *
  * Cost     Each collection visits all sampled objects that live, so a hostile stream of many
  *          objects and many collections would cost the product of both.  The steps are a budget of
  *          such visits, in proportion to the bytes of the stream.  Beyond it no end is valid.
@@ -84,6 +88,7 @@ struct gg_object_lives {
 	GG_ARRAY(struct gg_gc_event) events;
 	uint64_t collection_count; /* that said what survived */
 	uint64_t unknown_count;    /* that did not */
+	int64_t settled_ns;        /* later events count as missing; 0: all are there */
 	bool is_over_budget;       /* the ends of the objects are not valid */
 };
 

@@ -235,9 +235,16 @@ static int read_entry(struct gg_library *library, const struct gg_library_entry 
                       const struct gg_frame_selection *frames, struct gg_model **ret_model,
                       struct gg_error *error)
 {
-	char *path = path_of(library, entry->name);
-	int status = path == NULL ? gg_error_memory(error, entry->name)
-	                          : read_path(library, path, frames, ret_model, error);
+	char *path;
+	int status;
+
+	if (library->watch != NULL && gg_polling_has_managed(library->watch->polling)) {
+		gg_watch_poll(library->watch);
+		return gg_watch_read(library->watch, frames, ret_model, error);
+	}
+	path = path_of(library, entry->name);
+	status = path == NULL ? gg_error_memory(error, entry->name)
+	                      : read_path(library, path, frames, ret_model, error);
 
 	free(path);
 	return status;

@@ -29,6 +29,7 @@ static struct gg_page_watch point_of(const struct gg_watch *watch,
 {
 	struct gg_region_totals totals = gg_region_view_totals(view);
 	struct gg_tally tally = { 0 };
+	double managed_bytes = 0;
 	struct gg_figure live;
 
 	gg_tally_expose(&tally, (double)view->header.control.interval_bytes);
@@ -38,6 +39,7 @@ static struct gg_page_watch point_of(const struct gg_watch *watch,
 		if (gg_draw_is_valid(&draw))
 			gg_tally_add(&tally, &draw, view->live[i].size_bytes);
 	}
+	gg_polling_tally_managed(watch->polling, &tally, &managed_bytes);
 	live = gg_figure_of(&tally, GG_BYTES, watch->confidence, false);
 	return (struct gg_page_watch){
 		.time_ns = (int64_t)(gg_clock_monotonic_ns() - view->header.start_monotonic_ns),
@@ -45,7 +47,7 @@ static struct gg_page_watch point_of(const struct gg_watch *watch,
 		.low = live.low,
 		.high = live.high,
 		.rss_bytes = (double)gg_proc_file_rss_bytes(watch->pid),
-		.allocated_bytes = gg_fixed_value(totals.allocated.bytes),
+		.allocated_bytes = gg_fixed_value(totals.allocated.bytes) + managed_bytes,
 	};
 }
 
@@ -169,6 +171,11 @@ int gg_watch_init(struct gg_watch *watch, const char *process, double confidence
 	if (gg_find_region_is_pid(process))
 		watch->pid = (uint32_t)strtoul(
 			process, NULL, 10); /* the region has the pid of another pid namespace */
+	status = gg_polling_follow_runtime(watch->polling, error);
+	if (status < 0) {
+		gg_watch_done(watch);
+		return status;
+	}
 	gg_watch_poll(watch);
 	return 0;
 }
@@ -182,23 +189,45 @@ void gg_watch_done(struct gg_watch *watch)
 	*watch = (struct gg_watch){ 0 };
 }
 
-int gg_watch_model(struct gg_watch *watch, struct gg_model **ret_model, struct gg_error *error)
+/* Loads the profile, with names for the frames that have none yet. */
+static int load(struct gg_watch *watch, const struct gg_frame_selection *frames,
+                struct gg_model **ret_model, struct gg_error *error)
 {
 	struct gg_profile *profile = gg_polling_profile(watch->polling);
-	const struct gg_frame_selection frames = { 0 };
 	struct gg_model_options options = { 0 };
+
+	if (gg_live_names_learn(watch->names, profile, NULL) == 0) {
+		options.more_lines = gg_live_names_tell;
+		options.context = watch->names;
+	}
+	gg_frame_selection_options(frames, &options);
+	return gg_model_load(ret_model, &profile, 1, &options, error);
+}
+
+int gg_watch_read(struct gg_watch *watch, const struct gg_frame_selection *frames,
+                  struct gg_model **ret_model, struct gg_error *error)
+{
+	if (watch->status == 0 && !watch->has_mappings) {
+		watch->status = gg_polling_put_mappings(watch->polling, &watch->error);
+		watch->has_mappings = true;
+	}
+	if (watch->status < 0) {
+		*error = watch->error;
+		return watch->status;
+	}
+	return load(watch, frames, ret_model, error);
+}
+
+int gg_watch_model(struct gg_watch *watch, struct gg_model **ret_model, struct gg_error *error)
+{
+	const struct gg_frame_selection frames = { 0 };
 	struct gg_model *model;
 	int status = watch->status;
 
 	if (status < 0) {
 		*error = watch->error;
 	} else if (watch->has_news || watch->model == NULL) {
-		if (gg_live_names_learn(watch->names, profile, NULL) == 0) {
-			options.more_lines = gg_live_names_tell;
-			options.context = watch->names;
-		}
-		gg_frame_selection_options(&frames, &options);
-		status = gg_model_load(&model, &profile, 1, &options, error);
+		status = load(watch, &frames, &model, error);
 		if (status == 0) {
 			status = gg_frame_selection_apply(&frames, &model, 1, error);
 			if (status < 0)

@@ -22,6 +22,8 @@
 #include "record/regions/polling.h"
 #include "record/symbols/live_names.h"
 
+struct gg_frame_selection;
+
 enum { GG_WATCH_POINTS_MAX = 600 };
 
 struct gg_watch {
@@ -45,6 +47,7 @@ struct gg_watch {
 	bool is_active;          /* sampling was on at the last poll */
 	uint64_t interval_bytes; /* the sampling interval at the last poll */
 	bool has_news;           /* a poll succeeded since the last model */
+	bool has_mappings;       /* the profile has where the modules are mapped */
 	int status;              /* of the first poll that failed, with its error; or 0 */
 	struct gg_error error;
 	/* A point for each poll; of a long watch, one each `point_every_ns`. */
@@ -62,6 +65,13 @@ void gg_watch_done(struct gg_watch *watch);
 
 /* Polls if the last poll is long enough ago. */
 void gg_watch_poll(struct gg_watch *watch);
+
+/*
+ * Loads a model as of the last poll for the caller, who frees it and applies the frames.  Valid if
+ * gg_polling_has_managed(); all other processes are read from their region.
+ */
+GG_MUST_CHECK int gg_watch_read(struct gg_watch *watch, const struct gg_frame_selection *frames,
+                                struct gg_model **ret_model, struct gg_error *error);
 
 /* The model as of the last poll.  It belongs to the watch and is valid until the next call. */
 GG_MUST_CHECK int gg_watch_model(struct gg_watch *watch, struct gg_model **ret_model,

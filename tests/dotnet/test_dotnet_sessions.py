@@ -7,7 +7,10 @@ GEIGER, DOTNET_STREAMS: the programs.
 """
 
 import csv
+import gzip
 import io
+import json
+import math
 import os
 import pathlib
 import re
@@ -18,6 +21,7 @@ import subprocess
 import sys
 import threading
 import time
+import urllib.request
 
 from sentences import check, in_scratch, skip
 
@@ -26,6 +30,7 @@ FAKE = (sys.executable, str(pathlib.Path(__file__).parent / "fake_runtime.py"))
 FAKE_TEXT = " ".join(FAKE)
 LIMIT = 200  # seconds after which something hangs
 COUNT = 1000
+MANAGED_BYTES = COUNT * 200000 / -math.expm1(200000 * math.log1p(-1 / 102400))  # that so many samples stand for
 OF_DOTNET = "sample join heap on heap.id = sample.heap where heap.name like '.NET%'"
 SAMPLES = "select count(*) from " + OF_DOTNET
 
@@ -268,19 +273,63 @@ def without_a_socket():
           is_whole("no.geiger"))
 
 
+def rows_of(look, by):
+    """The rows of a look of `top --json`, by name."""
+    return {row["name"]: row for row in look["rows"]} if look["by"] == by else {}
+
+
+def watch(pid, by, name):
+    """Watches with top until a row has that name; returns the last look."""
+    look = {"by": by, "rows": []}
+    end = time.monotonic() + LIMIT
+    while name not in rows_of(look, by) and time.monotonic() < end:
+        got = run("top", "-n", "3", "--json", "--by", by, pid)
+        look = json.loads(got.stdout.splitlines()[-1])
+    return look
+
+
+def served(pid):
+    """What a server that watches the process answers to a scraper, when the runtime is in it."""
+    with subprocess.Popen([GEIGER, "serve", "--pid", pid, "--pull", "--listen", "127.0.0.1:0"], stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True) as server:
+        address = re.search(r"http://[0-9.]+:\d+", server.stdout.readline())[0]
+        end, metrics = time.monotonic() + LIMIT, ""
+        while live_of(metrics) < MANAGED_BYTES and time.monotonic() < end:
+            time.sleep(0.5)
+            with urllib.request.urlopen(address + "/metrics", timeout=LIMIT) as answer:
+                metrics = answer.read().decode()
+        with urllib.request.urlopen(address + "/debug/pprof/heap", timeout=LIMIT) as answer:
+            profile = gzip.decompress(answer.read())
+        server.terminate()
+        server.stdout.read()
+    return metrics, profile
+
+
+def live_of(metrics):
+    found = re.search(r"^geiger_live_bytes\{.*\} (\S+)$", metrics, re.MULTILINE)
+    return float(found[1]) if found else 0
+
+
 def looked_at():
     """Looks at a region while its program runs."""
-    with subprocess.Popen([GEIGER, "record", "-q", "-o", "look.geiger", "--", *FAKE, "good"], stdout=subprocess.PIPE, text=True,
+    with subprocess.Popen([GEIGER, "record", "-q", "-o", "look.geiger", "--", *FAKE, "lasts"], stdout=subprocess.PIPE, text=True,
                           env={**os.environ, "FAKE_LISTEN": "1", "FAKE_BUSY": "1"}) as recorder:
         pid = recorder.stdout.readline().strip()
         time.sleep(1)
-        top = run("top", "-n", "1", "--json", pid)
+        types, functions = watch(pid, "type", "System.String"), watch(pid, "function", "Shop.Cart.Add")
+        metrics, profile = served(pid)
         report = run("report", "--json", *(str(path) for path in pathlib.Path("/dev/shm").rglob(f"geiger-{pid}-*.region")))
         sent = run("send", "--to", "http://127.0.0.1:9", "--state", "none", "--flush", "1s", pid)
         os.kill(int(pid), signal.SIGKILL)
         recorder.stdout.read()
     text = f"Process {pid} runs .NET, and this is malloc's memory alone."
-    check("top_says_that_it_shows_malloc_alone", None if text in top.stdout else top.stdout + top.stderr)
+    check("top_shows_managed_memory_by_type_and_function",
+          *(None if name in rows_of(look, look["by"]) and
+            abs(rows_of(look, look["by"])[name]["self"]["estimate"] / MANAGED_BYTES - 1) < 1e-9 else str(look)[:2000]
+            for look, name in ((types, "System.String"), (functions, "Shop.Cart.Add"))))
+    check("top_says_what_is_older", None if any("since geiger began to look" in note for note in types["notes"]) else str(types["notes"]))
+    check("serve_gives_managed_memory_to_scrapers", None if MANAGED_BYTES <= live_of(metrics) < 1.3 * MANAGED_BYTES else metrics,
+          None if b"Shop.Cart.Add" in profile else "no frame of it")
     check("a_report_of_a_region_says_that_it_shows_malloc_alone", None if text in report.stdout else report.stdout + report.stderr)
     check("send_says_that_it_sends_malloc_alone", None if f"process {pid} runs .NET, and malloc's memory alone is sent" in sent.stderr
           else sent.stderr)

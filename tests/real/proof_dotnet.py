@@ -17,13 +17,22 @@ that moment.  It is compared with their sum: the runtime's statistics count the 
 of some earlier moment.  A collection that begins as one in the background may become a blocking
 one; its history says so.
 
-With --whole, allocated memory is compared by type.  The runtime can count the objects and bytes of
-each type and thread, and reports both now and then (GCSampledObjectAllocationHigh).  Its sums lack
-the first object of each type and thread, which it reports for the second one at the earliest, and
-those after the last report.  If one of these objects is sampled, it gets another type here, before
-geiger reads the trace.  Types of less than LEAST_BYTES are not compared, because many runs do not
-sample them at all; a type that is compared, and not sampled, counts as one whose interval does
-not hold.
+With --whole, allocated memory is compared by type.  If both keywords of object allocation are on, the
+runtime reports each object with its address, type and size (GCSampledObjectAllocationHigh).  The
+truth is the sum of these objects, with three corrections:
+
+- A sample has the size that the object takes, which is a multiple of 8 bytes.  The reports have
+  the size without this padding, so it is added.
+- Literal texts and other objects that are never freed lie outside of the collected heap.  The
+  runtime reports them as objects, and does not sample them.  Each collection reports the ranges of
+  the heap: an object outside of those of the next collection does not count.
+- The runtime does not report the first object of each type and thread.  If such an object is
+  sampled, or if no collection follows, its sample gets another type here, before geiger reads the
+  trace.
+
+Types of less than LEAST_BYTES are not compared, because many runs do not sample them at all; a type
+that is compared, and not sampled, counts as one whose interval does not hold.  The errors of each
+type must also be on average 0, in units of the standard deviation that follows from its objects.
 
 With --whole, the processor's time of `geiger attach --only dotnet` to a busy server is measured,
 from its start to the end of the profile, for each thousand samples.  It includes the names of all
@@ -34,6 +43,7 @@ generation.  So FEW_YOUNG of these are compared in each run, evenly spread; all 
 """
 
 import json
+import math
 import os
 import shutil
 import struct
@@ -48,11 +58,13 @@ from varint import varint
 GEIGER = os.environ["GEIGER"]
 RUNS, WHOLE = int(sys.argv[1]), "--whole" in sys.argv
 CONFIDENCE = "0.95" if WHOLE else "0.999999"
-GC_START, GC_END, SURVIVED, HEAP_HISTORY, HISTORY = 1, 2, 21, 204, 205
+GC_START, GC_END, SURVIVED, RANGE, HEAP_HISTORY, HISTORY = 1, 2, 21, 23, 204, 205
 BACKGROUND = 1
 FEW_YOUNG = 40
-OBJECTS_COUNTED, SAMPLED = 20, 303
-LEAST_BYTES = 5 * 102400  # of a type: less than 1 of 100 runs has no sample of it
+BIAS_MOST = 3.5  # standard errors of a mean
+OBJECT, SAMPLED = 20, 303
+INTERVAL_BYTES = 102400
+LEAST_BYTES = 5 * INTERVAL_BYTES  # of a type: less than 1 of 100 runs has no sample of it
 REQUESTS = 40
 SERVED_SECONDS, ATTACHED_SECONDS = 6, 20
 COST_MOST = 0.02  # of a processor, for 1000 samples a second
@@ -181,33 +193,74 @@ def collections(path):
     return [one for one in found if one.generation > 0 or one in kept]
 
 
+class Truth:
+    """What the runtime allocated of a type, and the variance of an estimate from random samples."""
+
+    def __init__(self):
+        self.bytes = self.variance = 0
+
+    def add(self, size):
+        chance = 1 - math.exp(-size / INTERVAL_BYTES)
+        self.bytes += size
+        self.variance += size * size * (1 - chance) / chance
+
+    def join(self, other):
+        self.bytes += other.bytes
+        self.variance += other.variance
+
+
+def objects_in_the_heap(events):
+    """Of each object that was reported before the last collection: is it in the collected heap?"""
+    judged, before, since, ranges = {}, [], [], []
+
+    def judge():
+        for event in before:
+            address = struct.unpack_from("<Q", event.payload)[0]
+            judged[event] = any(base <= address < base + size for base, size in ranges)
+
+    for event in events:
+        if event.kind == OBJECT:
+            since.append(event)
+        elif event.kind == RANGE:
+            _, base, _, reserved = struct.unpack_from("<BQQQ", event.payload)
+            ranges.append((base, reserved))
+        elif event.kind == GC_START:
+            if ranges:
+                judge()
+                before, ranges = [], []
+            before, since = before + since, []
+    if ranges:
+        judge()
+    return judged
+
+
 def cut_types(path):
     """
-    Changes the types of samples that the runtime's sums lack.
+    Changes the types of samples whose objects are not in the truth.
 
-    Returns the bytes of each type's number, and the number of each other sample's type by its time.
+    Returns the truth of each type's number, and the number of each other sample's type by its time.
     """
-    events = read_trace(path, (OBJECTS_COUNTED, SAMPLED))
-    sums, first, last, types = {}, {}, {}, {}
+    events = read_trace(path, (GC_START, RANGE, OBJECT, SAMPLED))
+    judged, truths, samples, types = objects_in_the_heap(events), {}, {}, {}
     for event in events:
-        if event.kind == OBJECTS_COUNTED:
+        if event.kind == SAMPLED:
+            number = struct.unpack_from("<Q", event.payload, 6)[0]
+            address = struct.unpack_from("<Q", event.payload, len(event.payload) - 24)[0]
+            samples[event.thread, address, number] = event
+        elif event.kind == OBJECT and event in judged:
             address, number, _, size = struct.unpack_from("<QQIQ", event.payload)
-            sums[number] = sums.get(number, 0) + size
-            first.setdefault((event.thread, number), (event.when, address))
-            last[event.thread, number] = event.when
+            if judged[event]:
+                truths.setdefault(number, Truth()).add((size + 7) & ~7)
+                # The object is sampled first, and then reported by the same thread.
+                sample = samples.pop((event.thread, address, number), None)
+                if sample is not None:
+                    types[sample.when] = number
     with open(path, "r+b") as file:
         for event in events:
-            if event.kind == SAMPLED:
-                number = struct.unpack_from("<Q", event.payload, 6)[0]
-                address = struct.unpack_from("<Q", event.payload, len(event.payload) - 24)[0]
-                begin, counted = first.get((event.thread, number), (0, 0))
-                is_first = event.when < begin and address != counted
-                if is_first or event.when > last.get((event.thread, number), -1):
-                    file.seek(event.at + 14)
-                    file.write("~".encode("utf-16le"))
-                else:
-                    types[event.when] = number
-    return sums, types
+            if event.kind == SAMPLED and event.when not in types:
+                file.seek(event.at + 14)
+                file.write("~".encode("utf-16le"))
+    return truths, types
 
 
 # --- runs ---------------------------------------------------------------------------------------
@@ -252,9 +305,11 @@ def ask_on_and_on(server, stop):
 def run_server(program, trace, are_types=False):
     """
     Little memory makes the runtime collect all generations, also in the background.  are_types: so
-    many requests, and the sums of each type.
+    many requests, and a report of each object.
     """
-    settings = ({"DOTNET_EventPipeConfig": "Microsoft-Windows-DotNETRuntime:0x80000200001:4"} if are_types
+    settings = ({"DOTNET_EventPipeConfig": "Microsoft-Windows-DotNETRuntime:0x80002600001:4",
+                 "DOTNET_EventPipeEnableStackwalk": "0", "DOTNET_EventPipeCircularMB": "512",
+                 "DOTNET_GCgen0size": "200000"} if are_types
                 else {"DOTNET_GCgen0size": "200000", "DOTNET_GCHeapHardLimit": "1800000"})
     with subprocess.Popen([program, "server", "start"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
                           stderr=subprocess.DEVNULL, env=environment(trace, **settings)) as server:
@@ -292,38 +347,50 @@ def compare(name, run, program):
     return results
 
 
+def ask_profile(question):
+    got = subprocess.run([GEIGER, "sql", "--csv", "t.geiger", question], capture_output=True, text=True, check=True)
+    return got.stdout.splitlines()[1:]
+
+
+def truths_by_name(truths, types):
+    """Several types of the runtime may have one name."""
+    names, joined = {}, {}
+    for row in ask_profile("select t_alloc, type.name from sample join type on type.id = sample.type"):
+        when, name = row.split(",", maxsplit=1)
+        if int(when) in types:
+            names.setdefault(types[int(when)], name.strip('"'))
+    for number, truth in truths.items():
+        joined.setdefault(names.get(number, f"[{number:x}]"), Truth()).join(truth)
+    return joined
+
+
 def compare_types(program):
-    """Returns for each type and run whether its interval holds."""
-    results = []
+    """Returns for each type and run whether its interval holds, and the errors by type."""
+    results, errors, problems = [], {}, []
     for _ in range(2 * RUNS):
         run_server(program, "t.nettrace", are_types=True)
-        sums, types = cut_types("t.nettrace")
+        truths, types = cut_types("t.nettrace")
         subprocess.run([GEIGER, "import", "-q", "t.nettrace", "-o", "t.geiger"], check=True)
-        rows = subprocess.run([GEIGER, "sql", "--csv", "t.geiger",
-                               "select t_alloc, type.name from sample join type on type.id = sample.type"],
-                              capture_output=True, text=True, check=True).stdout.splitlines()[1:]
-        names = {}  # several types of the runtime may have one name
-        for row in rows:
-            when, name = row.split(",", maxsplit=1)
-            if int(when) in types:
-                names.setdefault(types[int(when)], name.strip('"'))
-        truths = {}
-        for number, size in sums.items():
-            name = names.get(number, f"[{number:x}]")
-            truths[name] = truths.get(name, 0) + size
+        problems += [note for note in ask_profile("select text from note") if "dropped" in note]
         got = subprocess.run([GEIGER, "report", "--json", "--by", "type", "--metric", "allocated", "--limit", "10000",
                               "--confidence", CONFIDENCE, "t.geiger"], capture_output=True, text=True, check=True)
         figures = {row["type"]: row["self"] for row in json.loads(got.stdout)["rows"]}
-        for name, truth in truths.items():
-            if truth < LEAST_BYTES:
+        for name, truth in truths_by_name(truths, types).items():
+            if truth.bytes < LEAST_BYTES:
                 continue
-            figure = figures.get(name, {"low": 0, "high": 0})
-            holds = figure["low"] <= truth <= figure["high"]
+            figure = figures.get(name, {"estimate": 0, "low": 0, "high": 0})
+            holds = figure["low"] <= truth.bytes <= figure["high"]
             results.append(holds)
+            errors.setdefault(name, []).append((figure["estimate"] - truth.bytes) / math.sqrt(truth.variance))
             if not holds:
-                print(f"# {name}: {truth} bytes, {figure['low']:.0f} to {figure['high']:.0f} estimated")
+                print(f"# {name}: {truth.bytes} bytes, {figure['low']:.0f} to {figure['high']:.0f} estimated")
+    for name, found in errors.items():
+        mean = sum(found) / len(found)
+        if abs(mean) * math.sqrt(len(found)) > BIAS_MOST:
+            problems.append(f"the errors of {name} are {mean:.2f} on average")
     check("types_are_large_enough_to_be_compared", None if results else "none is")
-    return results
+    check("estimates_by_type_have_no_bias", *problems)
+    return results, errors
 
 
 def measure_cost(program):
@@ -359,7 +426,7 @@ def main():
     compared = [holds for _, holds in results]
     share = sum(compared) / len(compared)
     if WHOLE:
-        types = compare_types(program)
+        types, errors = compare_types(program)
         types_share = sum(types) / max(1, len(types))
         seconds, samples = measure_cost(program)
         cost = seconds * 1000 / samples
@@ -375,7 +442,10 @@ def main():
         print(f"| {kind} | {len(mine)} | {sum(mine)} |")
     if WHOLE:
         print(f"\nAllocated memory of the types with {LEAST_BYTES} bytes and more, in {2 * RUNS} runs of a server: "
-              f"{types_share:.1%} of the {len(types)} intervals at {CONFIDENCE} hold.")
+              f"{types_share:.1%} of the {len(types)} intervals at {CONFIDENCE} hold.\n")
+        print("| type | runs | mean error, in standard deviations | its standard error |\n|-|-|-|-|")
+        for name, found in sorted(errors.items()):
+            print(f"| `{name}` | {len(found)} | {sum(found) / len(found):+.2f} | {len(found) ** -0.5:.2f} |")
         print(f"\n`geiger attach --only dotnet` for {ATTACHED_SECONDS} s, {samples} samples: 1000 samples a second take "
               f"{cost:.2%} of a processor.")
 

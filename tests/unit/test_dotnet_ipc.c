@@ -37,7 +37,7 @@ static void put_text(struct gg_buf *out, const char *text)
 TEST(a_session_of_samples_asks_for_the_events_that_geiger_reads)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf out = { 0 };
-	bool has_sample = false, has_tick = false;
+	bool has_sample = false, has_tick = false, has_history = false;
 
 	gg_dotnet_ipc_collect(&out, GG_DOTNET_SAMPLES, GG_DOTNET_METHODS);
 	CHECK(memcmp(out.data, "DOTNET_IPC_V1", 14) == 0);
@@ -58,8 +58,9 @@ TEST(a_session_of_samples_asks_for_the_events_that_geiger_reads)
 	for (size_t at = 134; at < out.length; at += 4) {
 		has_sample = has_sample || number_at(&out, at, 4) == 303;
 		has_tick = has_tick || number_at(&out, at, 4) == 10;
+		has_history = has_history || number_at(&out, at, 4) == 205; /* of a collection */
 	}
-	CHECK(has_sample && !has_tick);
+	CHECK(has_sample && !has_tick && has_history);
 }
 
 TEST(a_session_of_ticks_is_one_that_older_runtimes_know)

@@ -794,6 +794,179 @@ TEST(lives_are_unknown_if_a_report_of_survivors_may_be_missing)
 	}
 }
 
+/* --- streams that go on ----------------------------------------------------------------------- */
+
+static int give_one(void *context, uint64_t pid, uint32_t *ret_process)
+{
+	(void)pid;
+	*ret_process = *(const uint32_t *)context;
+	return 0;
+}
+
+static int give_none(void *context, uint32_t process, uint64_t tid, uint32_t *ret_thread)
+{
+	(void)context;
+	(void)process;
+	(void)tid;
+	*ret_thread = 0;
+	return 0;
+}
+
+struct parts {
+	struct gg_profile *profile;
+	uint32_t process;
+	struct gg_dotnet_writtens writtens;
+	struct imported read; /* what the profile has */
+};
+
+static void parts_init(struct parts *parts)
+{
+	const struct gg_profile_process process = { .pid = 1, .end_ns = GG_TIME_NONE };
+
+	*parts = (struct parts){ 0 };
+	REQUIRE(gg_profile_create(&parts->profile, NULL, NULL) == 0);
+	REQUIRE(gg_profile_add_process(parts->profile, &process, &parts->process, NULL) == 0);
+}
+
+static void parts_done(struct parts *parts)
+{
+	gg_array_done(&parts->read.samples);
+	gg_array_done(&parts->writtens.items);
+	gg_profile_close(parts->profile);
+}
+
+/* Writes what a stream has so far; all that happened until settled_ns has arrived. */
+static void write_part(struct parts *parts, const struct nettrace_writer *writer,
+                       int64_t settled_ns)
+{
+	const struct gg_dotnet_sink sink = { .profile = parts->profile,
+		                             .last_ns = INT64_MAX,
+		                             .process = give_one,
+		                             .thread = give_none,
+		                             .context = &parts->process };
+	struct gg_nettrace_fault fault;
+	struct gg_dotnet_trace *trace;
+
+	REQUIRE(gg_dotnet_trace_read_part(&trace, (const uint8_t *)writer->file.data,
+	                                  writer->file.length,
+	                                  writer->start_ticks + (uint64_t)settled_ns, &fault) == 0);
+	REQUIRE(gg_dotnet_trace_write_part(trace, &sink, &parts->writtens) == 0);
+	gg_dotnet_trace_free(trace);
+	parts->read.samples.count = 0;
+	REQUIRE(gg_profile_each_sample(parts->profile, take_sample, &parts->read, NULL) == 0);
+}
+
+TEST(a_stream_that_goes_on_adds_its_new_samples_and_ends_its_dead)
+{
+	struct nettrace_writer writer = { .version = 4,
+		                          .is_compressed = true,
+		                          .start_ticks = 5000000 };
+	const struct gg_profile_sample *samples;
+	struct parts parts;
+
+	parts_init(&parts);
+	nettrace_begin(&writer, 1);
+	nettrace_sample(&writer, 8, 10, 0, "Moves", GEN0 + 0x1000, 24, 0);
+	nettrace_sample(&writer, 8, 11, 0, "Dies", GEN0 + 0x2000, 24, 0);
+	nettrace_flush(&writer);
+	write_part(&parts, &writer, 50);
+	CHECK_EQ_U64(parts.read.samples.count, 2);
+	gc_start(&writer, 100, 1, 0, false);
+	gc_ranges(&writer, 101);
+	gc_survivor(&writer, 102, GEN0 + 0xf00, 0x200, GEN1 + 0x500);
+	nettrace_flush(&writer);
+	write_part(&parts, &writer, 150); /* its end has not arrived */
+	samples = parts.read.samples.items;
+	CHECK_EQ_U64(parts.read.samples.count, 2);
+	CHECK(samples[0].free_ns == GG_TIME_NONE && samples[1].free_ns == GG_TIME_NONE);
+	gc_end(&writer, 110, 1, 0);
+	nettrace_sample(&writer, 9, 120, 0, "New", GEN0 + 0x1000, 48, 0);
+	nettrace_flush(&writer);
+	write_part(&parts, &writer, 150);
+	write_part(&parts, &writer, 150); /* no news */
+	samples = parts.read.samples.items;
+	REQUIRE(parts.read.samples.count == 3);
+	CHECK_EQ_I64(samples[0].free_ns, GG_TIME_NONE);
+	CHECK_EQ_I64(samples[1].free_ns, 110);
+	CHECK_EQ_I64(samples[2].alloc_ns, 120);
+	CHECK_EQ_I64(samples[2].free_ns, GG_TIME_NONE);
+	CHECK_EQ_U64(samples[2].size_bytes, 48);
+	gc_start(&writer, 200, 2, 1, false);
+	gc_ranges(&writer, 201);
+	gc_survivor(&writer, 202, GEN0 + 0x1000, 48, 0);
+	gc_end(&writer, 210, 2, 1);
+	nettrace_flush(&writer);
+	write_part(&parts, &writer, 250);
+	CHECK_EQ_I64(parts.read.samples.items[0].free_ns, 210);
+	CHECK_EQ_I64(parts.read.samples.items[2].free_ns, GG_TIME_NONE);
+	parts_done(&parts);
+	nettrace_done(&writer);
+}
+
+/* The runtime sends the events of one thread after those of another. */
+TEST(a_collection_whose_reports_are_on_their_way_ends_nothing)
+{
+	struct nettrace_writer writer = { .version = 4,
+		                          .is_compressed = true,
+		                          .start_ticks = 5000000 };
+	struct parts parts;
+
+	parts_init(&parts);
+	nettrace_begin(&writer, 1);
+	nettrace_sample(&writer, 8, 10, 0, "Stays", GEN0 + 0x1000, 24, 0);
+	gc_start(&writer, 100, 1, 0, false);
+	gc_ranges(&writer, 101);
+	gc_survivor(&writer, 102, GEN0 + 0x5000, 24, 0);
+	gc_end(&writer, 110, 1, 0);
+	nettrace_flush(&writer);
+	write_part(&parts, &writer, 90);
+	REQUIRE(parts.read.samples.count == 1);
+	CHECK_EQ_I64(parts.read.samples.items[0].free_ns, GG_TIME_NONE);
+	gc_survivor(&writer, 103, GEN0 + 0x1000, 24, 0); /* it arrives late */
+	nettrace_flush(&writer);
+	write_part(&parts, &writer, 150);
+	CHECK_EQ_I64(parts.read.samples.items[0].free_ns, GG_TIME_NONE);
+	parts_done(&parts);
+	nettrace_done(&writer);
+}
+
+TEST(methods_of_another_stream_name_the_stacks_of_a_part)
+{
+	static const uint64_t stack[] = { 0x1010 };
+	struct nettrace_writer writer = ways[0], methods = ways[0];
+	struct gg_dotnet_trace *trace;
+	struct gg_nettrace_fault fault;
+	struct parts parts;
+	struct gg_dotnet_sink sink = { .last_ns = INT64_MAX,
+		                       .process = give_one,
+		                       .thread = give_none };
+
+	parts_init(&parts);
+	sink.profile = parts.profile;
+	sink.context = &parts.process;
+	nettrace_begin(&writer, 1);
+	nettrace_stack(&writer, 1, stack, 1);
+	nettrace_sample(&writer, 8, 10, 1, "A", GEN0, 24, 0);
+	nettrace_flush(&writer);
+	nettrace_begin(&methods, 1);
+	nettrace_method(&methods, NETTRACE_METHOD_RUNDOWN, 9, 0x1000, 0x20, "Shop.Cart", "Add", "");
+	nettrace_end(&methods);
+	REQUIRE(gg_dotnet_trace_read_part(&trace, (const uint8_t *)writer.file.data,
+	                                  writer.file.length, 1, &fault) == 0);
+	REQUIRE(gg_dotnet_trace_add_methods(trace, (const uint8_t *)methods.file.data,
+	                                    methods.file.length, &fault) == 0);
+	REQUIRE(gg_dotnet_trace_write_part(trace, &sink, &parts.writtens) == 0);
+	gg_dotnet_trace_free(trace);
+	REQUIRE(gg_profile_each_line(parts.profile, take_line, &parts.read, NULL) == 0);
+	REQUIRE(parts.read.lines.count == 1);
+	CHECK_EQ_STR(parts.read.lines.items[0].function, "Shop.Cart.Add");
+	free((char *)parts.read.lines.items[0].function);
+	gg_array_done(&parts.read.lines);
+	parts_done(&parts);
+	nettrace_done(&methods);
+	nettrace_done(&writer);
+}
+
 /* A collection with the shortest report: one object far away survived. */
 static void short_collection(struct nettrace_writer *writer, int64_t time_ns, uint32_t number)
 {

@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "base/time_units.h"
+#include "record/dotnet/managed_watch.h"
 #include "record/dotnet/unrecorded_runtime.h"
 #include "record/look/target_look.h"
 #include "record/process/aggregates.h"
@@ -54,7 +55,8 @@ struct gg_polling {
 	uint64_t count;        /* views so far */
 	struct gg_view_times view_times;
 	bool is_compacted;
-	bool has_runtime; /* of .NET, which a note says */
+	bool has_runtime;                 /* of .NET, which a note says */
+	struct gg_managed_watch *managed; /* NULL: nobody follows a runtime */
 };
 
 static int64_t to_grid(int64_t time_ns)
@@ -116,6 +118,7 @@ void gg_polling_free(struct gg_polling *polling)
 {
 	if (polling == NULL)
 		return;
+	gg_managed_watch_free(polling->managed);
 	gg_target_set_done(&polling->set);
 	gg_profile_writer_done(&polling->writer);
 	gg_profile_close(polling->profile);
@@ -190,6 +193,8 @@ int gg_polling_take(struct gg_polling *polling, const struct gg_region_view *vie
 	}
 	polling->set.round_count++;
 	apply_view(polling->target, view, &span, polling->count == 0);
+	if (polling->managed != NULL)
+		gg_managed_watch_take(polling->managed, writer, polling->target->id);
 	gg_profile_writer_keep(
 		writer, gg_profile_set_session(polling->profile, &polling->session, writer->error));
 	gg_profile_writer_commit(writer);
@@ -218,11 +223,34 @@ bool gg_polling_look(struct gg_polling *polling)
 
 	writer->now_ns = (int64_t)(gg_clock_monotonic_ns() - writer->start_ns);
 	options.pid = (pid_t)gg_process_alive_pid_here(&target->reader.header, target->reader.fd);
-	if (!polling->has_runtime) /* it may start late */
+	if (!polling->has_runtime && polling->managed == NULL) /* it may start late */
 		polling->has_runtime = gg_unrecorded_runtime_note(writer, options.pid);
 	status = gg_target_look_take(target, &options, &result, &error);
 	gg_profile_writer_commit(writer);
 	return status == 0;
+}
+
+/* Exact counts leave runtimes alone: nobody counts every managed allocation. */
+int gg_polling_follow_runtime(struct gg_polling *polling, struct gg_error *error)
+{
+	const struct gg_region_reader *reader = &polling->target->reader;
+	pid_t pid = (pid_t)gg_process_alive_pid_here(&reader->header, reader->fd);
+
+	if (pid == 0 || polling->target->exact != NULL || polling->managed != NULL)
+		return 0;
+	return gg_managed_watch_new(&polling->managed, pid, error);
+}
+
+bool gg_polling_has_managed(const struct gg_polling *polling)
+{
+	return polling->managed != NULL && gg_managed_watch_follows(polling->managed);
+}
+
+void gg_polling_tally_managed(const struct gg_polling *polling, struct gg_tally *live,
+                              double *allocated_bytes)
+{
+	if (polling->managed != NULL)
+		gg_managed_watch_tally(polling->managed, live, allocated_bytes);
 }
 
 struct gg_profile *gg_polling_profile(const struct gg_polling *polling)

@@ -21,6 +21,8 @@
  * Cost       a pass over the live samples and totals of the view, and a write for each change.
  * Memory     the profile is in memory.  From COMPACT_FROM samples on, gg_profile_compact() joins
  *            those that ended long ago, with times rounded to 1/128 of their age at most.
+ * Managed    after gg_polling_follow_runtime(), each view also takes the managed memory of a .NET
+ *            process (dotnet/managed_watch.h).
  * Looks      the profile keeps those of gg_polling_look(): the last one, and the one at the largest
  *            RSS.
  * Threads    one owner at a time.
@@ -30,6 +32,7 @@
 #include "base/time_units.h"
 #include "profile/profile.h"
 #include "region/reader/view.h"
+#include "stats/estimate/tally.h"
 
 #define GG_POLLING_GRID_NS GG_NS_PER_S
 
@@ -56,6 +59,19 @@ void gg_polling_set_start_wall(struct gg_polling *polling, uint64_t start_wall_n
  * the profile then stays as it is.
  */
 bool gg_polling_look(struct gg_polling *polling);
+
+/*
+ * Follows a .NET runtime in the process, now or when it starts.  Without the call, a note says that
+ * managed memory is missing.
+ */
+GG_MUST_CHECK int gg_polling_follow_runtime(struct gg_polling *polling, struct gg_error *error);
+
+/* True if managed memory is followed, so that the profile has more than the region. */
+bool gg_polling_has_managed(const struct gg_polling *polling);
+
+/* Adds managed memory as gg_managed_watch_tally() does, if there is any. */
+void gg_polling_tally_managed(const struct gg_polling *polling, struct gg_tally *live,
+                              double *allocated_bytes);
 
 struct gg_profile *gg_polling_profile(const struct gg_polling *polling);
 
