@@ -43,6 +43,12 @@ static void print_result(const struct gg_sender_result *result, const char *stat
 		fprintf(stderr, "geiger: this was sent before; --state none sends it again\n");
 }
 
+/* A sender that looks again and again follows the runtime; slots of a fleet have no room for it. */
+static bool sends_managed(const struct gg_sender_options *options)
+{
+	return options->every_seconds > 0 && options->facts.receiver->form != GG_RECEIVER_FLEET;
+}
+
 static int run(struct gg_invocation *invocation)
 {
 	const struct send_options *options = invocation->options;
@@ -65,6 +71,7 @@ static int run(struct gg_invocation *invocation)
 		return status;
 	gg_send_settings_sender(&settings, &options->common, &sender);
 	if (!options->quiet && sender.target != NULL && gg_find_region_is_pid(sender.target) &&
+	    !sends_managed(&sender) &&
 	    gg_unrecorded_runtime_is_in((pid_t)strtol(sender.target, NULL, 10)))
 		fprintf(stderr, "geiger: process %s runs .NET, and malloc's memory alone is sent\n",
 		        sender.target);

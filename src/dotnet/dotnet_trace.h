@@ -94,8 +94,8 @@ GG_MUST_CHECK int gg_dotnet_trace_read_part(struct gg_dotnet_trace **ret_trace,
                                             uint64_t settled_ticks,
                                             struct gg_nettrace_fault *ret_fault);
 /*
- * Adds the methods that another stream of the same process lists.  These bytes must outlive the
- * trace, too.
+ * Adds the methods that another stream of the same process lists.  Its bytes must outlive the
+ * trace.
  */
 GG_MUST_CHECK int gg_dotnet_trace_add_methods(struct gg_dotnet_trace *trace, const uint8_t *bytes,
                                               size_t length, struct gg_nettrace_fault *ret_fault);

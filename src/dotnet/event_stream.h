@@ -82,8 +82,9 @@ GG_MUST_CHECK int gg_event_stream_map(struct gg_event_stream *stream, const uint
                                       struct gg_error *error);
 
 /*
- * Gives what has arrived so far, and the stream goes on.  The bytes are NULL if there are none; they
- * are valid until gg_event_stream_forget(), which comes before gg_event_stream_done().
+ * Gives the bytes that have arrived so far, and the stream goes on.  *ret_bytes is NULL if nothing
+ * has arrived.  The bytes are valid until gg_event_stream_forget(), which comes before
+ * gg_event_stream_done().
  */
 GG_MUST_CHECK int gg_event_stream_peek(const struct gg_event_stream *stream,
                                        const uint8_t **ret_bytes, size_t *ret_length);

@@ -80,8 +80,8 @@ static int put(struct sender *sender, struct seen_process *seen, struct gg_extra
                struct gg_sent_totals *totals)
 {
 	struct gg_send_body body = { 0 };
-	int status = gg_send_body_make(&body, &sender->options->facts, extract,
-	                               gg_hash_random_seed() | 1, sender->error);
+	int status = gg_send_body_make(&body, sender->facts, extract, gg_hash_random_seed() | 1,
+	                               sender->error);
 
 	if (status == 0)
 		status = put_body(sender, seen, &body, totals);

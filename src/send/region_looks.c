@@ -327,15 +327,33 @@ int gg_sender_look_at_directory(struct sender *sender)
 	return status;
 }
 
+/* Looks at the managed memory of the process of a region. */
+static int look_at_managed(struct sender *sender, bool is_alive)
+{
+	int fd = open(sender->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), status;
+	struct gg_region_header header;
+
+	if (fd < 0)
+		return 0;
+	status = gg_region_header_read(&header, fd, sender->path, sender->error);
+	if (status == 0)
+		status = gg_managed_looks_look(
+			sender, &header, (pid_t)gg_process_alive_pid_here(&header, fd), is_alive);
+	close(fd);
+	return status;
+}
+
 /* Looks at a region that may have gone since the last look. */
 static int look_at_last(struct sender *sender, bool *ret_is_alive)
 {
 	int status;
 
 	for (size_t i = 0; i < sender->seen.count; i++)
-		sender->seen.items[i].is_here = false;
+		sender->seen.items[i].is_here = gg_managed_looks_has(sender,
+		                                                     sender->seen.items[i].owner);
 	status = look_at_region(sender, sender->path, ret_is_alive);
-
+	if (status == 0)
+		status = look_at_managed(sender, *ret_is_alive);
 	if (status != -ENOENT)
 		return status;
 	*ret_is_alive = false;
@@ -354,7 +372,8 @@ static void remember(struct sender *sender)
 	for (size_t i = 0; i < sender->seen.count; i++) {
 		const struct seen_process *seen = &sender->seen.items[i];
 
-		if (!seen->is_here || seen->about[0] == '\0')
+		if (!seen->is_here || seen->about[0] == '\0' ||
+		    gg_managed_looks_has(sender, seen->owner))
 			continue;
 		snprintf(region.owner, sizeof(region.owner), "%s", seen->owner);
 		snprintf(region.about, sizeof(region.about), "%s", seen->about);

@@ -375,6 +375,7 @@ int gg_sender_run(const struct gg_sender_options *options, struct gg_sender_resu
                   struct gg_error *error)
 {
 	struct sender sender = { .options = options,
+		                 .facts = &options->facts,
 		                 .result = ret_result,
 		                 .error = error,
 		                 .state_fd = -1,
@@ -402,6 +403,7 @@ int gg_sender_run(const struct gg_sender_options *options, struct gg_sender_resu
 		tidy(&sender);
 	if (sender.queue != NULL)
 		ret_result->counts = gg_send_queue_counts(sender.queue);
+	gg_managed_looks_end(&sender);
 	gg_seen_done(&sender);
 	gg_send_workspace_free(sender.workspace);
 	gg_array_done(&sender.shares);

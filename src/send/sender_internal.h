@@ -7,6 +7,7 @@
  * | sender.c           | the loop: looks, waits, sends, ends                              |
  * | region_looks.c     | finds processes by their regions, and makes a model of each      |
  * | profile_looks.c    | the same by a profile                                            |
+ * | managed_looks.c    | the managed memory of a .NET process, beside its region          |
  * | process_profiles.c | makes the difference, queues the body, notes it, and commits     |
  * | seen_processes.c   | the processes so far, and the notes of what was sent of them     |
  * | fleet_looks.c      | looks for a fleet, which gets slots; and delivers these           |
@@ -18,6 +19,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/array.h"
 #include "base/map.h"
@@ -45,11 +47,16 @@ struct seen_process {
 };
 
 struct gg_http_post;
+struct gg_region_header;
+struct managed_looks;
 struct gg_sender_options;
 struct gg_sender_result;
 
 struct sender {
 	const struct gg_sender_options *options;
+	const struct gg_send_facts
+		*facts;                /* of bodies: those of the options, or of managed memory */
+	struct managed_looks *managed; /* NULL: the process has no session with its runtime */
 	struct gg_sender_result *result;
 	struct gg_error *error;
 	struct gg_send_queue *queue;
@@ -98,6 +105,18 @@ int gg_sender_load_model(struct sender *sender, struct gg_profile *profile, bool
                          struct gg_model **ret_model);
 int gg_sender_extract_of(struct sender *sender, const struct gg_model *model,
                          struct gg_extract **ret_extract);
+
+/* --- managed_looks.c ------------------------------------------------------------------------ */
+
+/*
+ * Sends the managed memory of the process whose region is at sender->path, if a .NET runtime is in
+ * it.  pid: in this pid namespace; 0: unknown.
+ */
+int gg_managed_looks_look(struct sender *sender, const struct gg_region_header *header, pid_t pid,
+                          bool is_alive);
+/* True for the owner of the session's profiles. */
+bool gg_managed_looks_has(const struct sender *sender, const char *owner);
+void gg_managed_looks_end(struct sender *sender);
 
 /* --- process_profiles.c --------------------------------------------------------------------- */
 

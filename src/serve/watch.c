@@ -189,7 +189,7 @@ void gg_watch_done(struct gg_watch *watch)
 	*watch = (struct gg_watch){ 0 };
 }
 
-/* Loads the profile, with names for the frames that have none yet. */
+/* Loads the profile, and adds names to frames that lack one. */
 static int load(struct gg_watch *watch, const struct gg_frame_selection *frames,
                 struct gg_model **ret_model, struct gg_error *error)
 {

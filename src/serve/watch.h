@@ -67,8 +67,8 @@ void gg_watch_done(struct gg_watch *watch);
 void gg_watch_poll(struct gg_watch *watch);
 
 /*
- * Loads a model as of the last poll for the caller, who frees it and applies the frames.  Valid if
- * gg_polling_has_managed(); all other processes are read from their region.
+ * Loads a model as of the last poll.  The caller frees it, and applies the frames.  Call it if
+ * gg_polling_has_managed(): the region has all of any other process.
  */
 GG_MUST_CHECK int gg_watch_read(struct gg_watch *watch, const struct gg_frame_selection *frames,
                                 struct gg_model **ret_model, struct gg_error *error);

@@ -140,7 +140,10 @@ class Runtime:
 
 
 def command_of(connection):
-    """The next command and its payload; None: the connection has ended, as it does while the recorder is busy."""
+    """
+    The next command and its payload; None: the connection has ended, as it does while the recorder
+    is busy.
+    """
     try:
         head = connection.recv(20, socket.MSG_WAITALL)
     except ConnectionResetError:
@@ -285,7 +288,7 @@ def main():
         os.setuid(int(os.environ["FAKE_UID"]))
     try:
         if "FAKE_LISTEN" in os.environ:
-            listen(runtime, LIMIT)
+            listen(runtime, 4 * LIMIT if behavior == "lasts" else LIMIT)
         else:
             follow_ports(runtime, float(os.environ.get("FAKE_SECONDS", "1")))
     except (BrokenPipeError, ConnectionResetError):

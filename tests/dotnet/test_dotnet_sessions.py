@@ -23,6 +23,7 @@ import threading
 import time
 import urllib.request
 
+from send_receiver import Receiver, otlp_profiles
 from sentences import check, in_scratch, skip
 
 GEIGER = os.environ["GEIGER"]
@@ -305,9 +306,35 @@ def served(pid):
     return metrics, profile
 
 
+def sent_managed(pid):
+    """
+    Sends with a state until managed memory has arrived, and ends.  Returns the last live bytes, and
+    the sum of allocated bytes, of profiles with the label of managed memory and of those without.
+    """
+    live, allocated = {}, {True: 0, False: 0}
+    with Receiver() as receiver, subprocess.Popen([GEIGER, "send", "-q", "--every", "1s", "--state", "state", "--to",
+                                                   f"http://127.0.0.1:{receiver.port}", pid]) as sender:
+        end = time.monotonic() + LIMIT
+        while not (True in live and False in live) and time.monotonic() < end:
+            time.sleep(0.5)
+            for request in receiver.take():
+                for _, _, name, total, attributes, *_ in otlp_profiles(request.body)[0]:
+                    is_managed = attributes.get("heap") == "managed"
+                    if name == "inuse_space":
+                        live[is_managed] = total
+                    elif name == "alloc_space":
+                        allocated[is_managed] += total
+        sender.terminate()
+    return live, allocated
+
+
 def live_of(metrics):
     found = re.search(r"^geiger_live_bytes\{.*\} (\S+)$", metrics, re.MULTILINE)
     return float(found[1]) if found else 0
+
+
+def live_of_malloc(sent):
+    return sent[0].get(False, 0)
 
 
 def looked_at():
@@ -318,6 +345,7 @@ def looked_at():
         time.sleep(1)
         types, functions = watch(pid, "type", "System.String"), watch(pid, "function", "Shop.Cart.Add")
         metrics, profile = served(pid)
+        first, second = sent_managed(pid), sent_managed(pid)
         report = run("report", "--json", *(str(path) for path in pathlib.Path("/dev/shm").rglob(f"geiger-{pid}-*.region")))
         sent = run("send", "--to", "http://127.0.0.1:9", "--state", "none", "--flush", "1s", pid)
         os.kill(int(pid), signal.SIGKILL)
@@ -330,8 +358,13 @@ def looked_at():
     check("top_says_what_is_older", None if any("since geiger began to look" in note for note in types["notes"]) else str(types["notes"]))
     check("serve_gives_managed_memory_to_scrapers", None if MANAGED_BYTES <= live_of(metrics) < 1.3 * MANAGED_BYTES else metrics,
           None if b"Shop.Cart.Add" in profile else "no frame of it")
+    # The second sender has another session with the runtime, and the same allocations of malloc.
+    check("send_gives_managed_memory_its_own_profiles",
+          *(None if live.get(True) == allocated[True] == round(MANAGED_BYTES) else f"{live} {allocated}"
+            for live, allocated in (first, second)),
+          None if 0 < live_of_malloc(first) < MANAGED_BYTES / 2 else str(first))
     check("a_report_of_a_region_says_that_it_shows_malloc_alone", None if text in report.stdout else report.stdout + report.stderr)
-    check("send_says_that_it_sends_malloc_alone", None if f"process {pid} runs .NET, and malloc's memory alone is sent" in sent.stderr
+    check("a_single_send_says_that_it_sends_malloc_alone", None if f"process {pid} runs .NET, and malloc's memory alone is sent" in sent.stderr
           else sent.stderr)
     with subprocess.Popen([GEIGER, "record", "-q", "-o", "look.geiger", "--", "sleep", "60"]) as recorder:
         end = time.monotonic() + LIMIT

@@ -210,6 +210,17 @@ a_killed_recorder_leaves_samples_to_salvage() {
 	((managed >= 10 && native >= 1 && named >= 5))
 }
 
+# The numbers are those of a service that keeps several MB of objects.
+top_shows_the_types_and_methods_of_a_program_that_runs() {
+	serve "$GEIGER" record -q --no-dotnet -o "$scratch/watched.geiger" -- "$program" server start || return 1
+	local child
+	child=$(pgrep -P "$server" -f "^$program server start")
+	"$GEIGER" top -n 6 --by type "$child" >"$scratch/types.txt"
+	"$GEIGER" top -n 6 --by function "$child" >"$scratch/functions.txt"
+	end_server
+	grep -q ' System\.Byte\[\]$' "$scratch/types.txt" && grep -q ' ModelContextProtocol\.' "$scratch/functions.txt"
+}
+
 # resume_later PATH - plays a tool that waits for runtimes at its own port, and lets them go on.
 resume_later() {
 	python3 - "$1" <<'END' &
@@ -285,6 +296,7 @@ check two_runtimes_are_two_processes two_runtimes_are_two_processes
 check attach_needs_nothing_but_the_socket attach_needs_nothing_but_the_socket
 check attach_records_malloc_as_well attach_records_malloc_as_well
 check a_killed_program_has_its_samples_and_names a_killed_program_has_its_samples_and_names
+check top_shows_the_types_and_methods_of_a_program_that_runs top_shows_the_types_and_methods_of_a_program_that_runs
 check a_program_that_starts_suspended_has_its_first_objects a_program_that_starts_suspended_has_its_first_objects
 check a_trace_of_the_users_own_is_whole_beside_a_recording a_trace_of_the_users_own_is_whole_beside_a_recording
 check reports_leaks_and_exports_have_managed_types_and_methods reports_leaks_and_exports_have_managed_types_and_methods

@@ -3,6 +3,7 @@
 #include "record/dotnet/managed_watch.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -30,6 +31,7 @@ enum {
 
 struct gg_managed_watch {
 	pid_t pid;
+	uint64_t room_bytes;
 	pthread_mutex_t mutex; /* guards the ports and read_ns while the thread runs */
 	pthread_t thread;
 	bool has_thread;
@@ -110,13 +112,15 @@ static void stop_thread(struct gg_managed_watch *watch)
 
 /* --- the session ------------------------------------------------------------------------------ */
 
-int gg_managed_watch_new(struct gg_managed_watch **ret_watch, pid_t pid, struct gg_error *error)
+int gg_managed_watch_new(struct gg_managed_watch **ret_watch, pid_t pid, uint64_t room_bytes,
+                         struct gg_error *error)
 {
 	struct gg_managed_watch *watch = calloc(1, sizeof(*watch));
 
 	if (watch == NULL)
 		return gg_error_memory(error, ".NET's events");
 	watch->pid = pid;
+	watch->room_bytes = room_bytes;
 	watch->events = watch->methods = GG_DIAGNOSTIC_PORT_NONE;
 	watch->wake_fd = eventfd(0, EFD_CLOEXEC);
 	if (watch->wake_fd < 0) {
@@ -161,6 +165,7 @@ static int begin_sessions(struct gg_managed_watch *watch)
 
 	scratch = scratch != NULL && scratch[0] == '/' ? scratch : "/tmp";
 	status = gg_diagnostic_port_attach(&watch->events, watch->pid, scratch, false, NULL);
+	watch->events.room_bytes = watch->room_bytes;
 	if (status == 0 && runtime_of(&watch->events) == NULL)
 		status = watch->events.spool_status < 0 ? watch->events.spool_status : -EPIPE;
 	if (status == 0 &&
@@ -195,7 +200,7 @@ static void begin(struct gg_managed_watch *watch, struct gg_profile_writer *writ
 
 /* --- the profile ------------------------------------------------------------------------------ */
 
-struct part {
+struct watch_part {
 	struct gg_profile_writer *writer;
 	uint32_t process;
 	struct gg_map threads; /* tid -> id */
@@ -203,7 +208,7 @@ struct part {
 
 static int take_thread(const struct gg_profile_thread *thread, void *context)
 {
-	struct part *part = context;
+	struct watch_part *part = context;
 
 	return thread->process == part->process
 	               ? gg_map_put(&part->threads, thread->tid, thread->id)
@@ -212,7 +217,7 @@ static int take_thread(const struct gg_profile_thread *thread, void *context)
 
 static int give_process(void *context, uint64_t pid, uint32_t *ret_process)
 {
-	const struct part *part = context;
+	const struct watch_part *part = context;
 
 	(void)pid; /* of its own pid namespace; a stream is of one process */
 	*ret_process = part->process;
@@ -222,7 +227,7 @@ static int give_process(void *context, uint64_t pid, uint32_t *ret_process)
 /* A thread that the region does not have, because it never allocated by malloc, stays unknown. */
 static int give_thread(void *context, uint32_t process, uint64_t tid, uint32_t *ret_thread)
 {
-	const struct part *part = context;
+	const struct watch_part *part = context;
 	uint64_t id = gg_map_get(&part->threads, tid);
 
 	(void)process;
@@ -232,7 +237,7 @@ static int give_thread(void *context, uint32_t process, uint64_t tid, uint32_t *
 
 static int add_sample(void *context, struct gg_profile_sample *sample)
 {
-	const struct part *part = context;
+	const struct watch_part *part = context;
 
 	sample->id = gg_profile_writer_sample(part->writer, sample);
 	return part->writer->status;
@@ -240,13 +245,13 @@ static int add_sample(void *context, struct gg_profile_sample *sample)
 
 static int end_sample(void *context, uint64_t id, const struct gg_profile_sample_end *end)
 {
-	const struct part *part = context;
+	const struct watch_part *part = context;
 
 	return gg_profile_writer_end(part->writer, id, end);
 }
 
 /* Names frames of native stacks that are compiled methods. */
-static int name_native_frames(const struct part *part, struct gg_dotnet_trace *trace,
+static int name_native_frames(const struct watch_part *part, struct gg_dotnet_trace *trace,
                               const struct gg_dotnet_sink *sink)
 {
 	struct gg_jit_names *jit = &part->writer->jit;
@@ -262,7 +267,7 @@ static int name_native_frames(const struct part *part, struct gg_dotnet_trace *t
 	return status;
 }
 
-static int write_part(struct gg_managed_watch *watch, struct part *part,
+static int write_part(struct gg_managed_watch *watch, struct watch_part *part,
                       struct gg_dotnet_trace *trace)
 {
 	const struct gg_dotnet_facts *facts = gg_dotnet_trace_facts(trace);
@@ -297,7 +302,7 @@ static int write_part(struct gg_managed_watch *watch, struct part *part,
 	return status;
 }
 
-/* What the thread has read so far. */
+/* The bytes that the thread has read so far. */
 struct read_so_far {
 	const uint8_t *events, *methods;
 	size_t event_bytes, method_bytes;
@@ -326,7 +331,7 @@ static bool look(struct gg_managed_watch *watch, struct read_so_far *ret)
 			ret->methods = NULL;
 		ret->is_full = events->stream.is_full;
 	}
-	/* An old runtime is asked for ticks then. */
+	/* After a refusal, the port asks an old runtime for ticks. */
 	ret->is_refused = events == NULL ||
 	                  (events->stream.state == GG_EVENT_STREAM_REFUSED &&
 	                   (events->events == GG_DOTNET_TICKS || events->stream.reply_bytes == 0));
@@ -355,7 +360,7 @@ static bool is_of_this_clock(const struct gg_nettrace_head *head)
 static void write_news(struct gg_managed_watch *watch, struct gg_profile_writer *writer,
                        uint32_t process, const struct read_so_far *read)
 {
-	struct part part = { .writer = writer, .process = process };
+	struct watch_part part = { .writer = writer, .process = process };
 	struct gg_nettrace_fault fault;
 	struct gg_nettrace_head head = { 0 };
 	struct gg_dotnet_trace *trace;
@@ -412,8 +417,8 @@ void gg_managed_watch_take(struct gg_managed_watch *watch, struct gg_profile_wri
 		gg_profile_writer_note(
 			writer,
 			"The managed memory of process %d stays as it is: its events "
-			"take 1 GiB, and geiger keeps no more.",
-			(int)watch->pid);
+			"take %" PRIu64 " MiB, and geiger keeps no more.",
+			(int)watch->pid, watch->room_bytes >> 20);
 	}
 	watch->took_ns = gg_clock_monotonic_ns() - now_ns;
 }
@@ -421,6 +426,11 @@ void gg_managed_watch_take(struct gg_managed_watch *watch, struct gg_profile_wri
 bool gg_managed_watch_follows(const struct gg_managed_watch *watch)
 {
 	return watch->begin_ns != 0 && !watch->has_failed;
+}
+
+bool gg_managed_watch_is_full(const struct gg_managed_watch *watch)
+{
+	return watch->has_said_full;
 }
 
 void gg_managed_watch_tally(const struct gg_managed_watch *watch, struct gg_tally *live,

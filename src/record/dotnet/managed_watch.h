@@ -2,7 +2,7 @@
 /*
  * managed_watch - adds the managed memory of a running .NET process to a profile that grows.
  *
- *   gg_managed_watch_new(&watch, pid, error);
+ *   gg_managed_watch_new(&watch, pid, room_bytes, error);
  *   now and then:
  *     gg_managed_watch_take(watch, &writer, process);
  *     gg_managed_watch_tally(watch, &live, &allocated_bytes);
@@ -17,14 +17,15 @@
  * Late      the runtime sends its events each tenth of a second.  Collections of the last half
  *           second do not count yet, because their events may be incomplete.
  * Cost      Each call that has new events reads all of them again, so calls that come sooner than
- *           20 times the duration of the last one do nothing.  The events have 1 GiB of TMPDIR at
- *           most; then the managed memory stays as it is, and a note says so.
+ *           20 times the duration of the last one do nothing.  The events take room_bytes of TMPDIR
+ *           at most; then the managed memory stays as it is, and a note says so.
  * Failure   nothing here fails a profile; a note says what is missing.
  * Threads   one owner; the thread of the watch touches the connections alone.
  */
 #pragma once
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "base/compiler.h"
@@ -35,7 +36,7 @@
 struct gg_managed_watch;
 
 GG_MUST_CHECK int gg_managed_watch_new(struct gg_managed_watch **ret_watch, pid_t pid,
-                                       struct gg_error *error);
+                                       uint64_t room_bytes, struct gg_error *error);
 void gg_managed_watch_free(struct gg_managed_watch *watch); /* NULL is fine */
 
 /* Writes what is new for the process of that id.  A failure of the profile is the writer's. */
@@ -44,6 +45,9 @@ void gg_managed_watch_take(struct gg_managed_watch *watch, struct gg_profile_wri
 
 /* True if there is a session: the process has a runtime, and it can be followed. */
 bool gg_managed_watch_follows(const struct gg_managed_watch *watch);
+
+/* True if there was no room for more events. */
+bool gg_managed_watch_is_full(const struct gg_managed_watch *watch);
 
 /* Adds the live samples, and the estimate of all allocated bytes, as the last call has written. */
 void gg_managed_watch_tally(const struct gg_managed_watch *watch, struct gg_tally *live,

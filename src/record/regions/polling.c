@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "base/time_units.h"
+#include "dotnet/event_stream.h"
 #include "record/dotnet/managed_watch.h"
 #include "record/dotnet/unrecorded_runtime.h"
 #include "record/look/target_look.h"
@@ -238,7 +239,7 @@ int gg_polling_follow_runtime(struct gg_polling *polling, struct gg_error *error
 
 	if (pid == 0 || polling->target->exact != NULL || polling->managed != NULL)
 		return 0;
-	return gg_managed_watch_new(&polling->managed, pid, error);
+	return gg_managed_watch_new(&polling->managed, pid, GG_EVENT_STREAM_MAX, error);
 }
 
 bool gg_polling_has_managed(const struct gg_polling *polling)

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * managed_looks - the managed memory of a .NET process, as profiles of their own.
+ *
+ * A sender notes for the next one which totals of a process it has sent, and the region keeps the
+ * totals while the process lives.  A runtime counts anew for each session.  So managed memory has
+ * an owner of its own for each session, and a label that keeps it apart from malloc's: receivers
+ * take means of live memory within a series.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/time_units.h"
+#include "record/dotnet/managed_watch.h"
+#include "record/dotnet/unrecorded_runtime.h"
+#include "record/session/profile_writer.h"
+#include "region/reader/view.h"
+#include "send/sender.h"
+#include "send/sender_internal.h"
+
+/*
+ * The events of a session, which geiger keeps, and reads again for each look.  A sender runs for
+ * long: then a new session begins.
+ */
+#define SESSION_BYTES_MAX (UINT64_C(256) << 20)
+
+/* A session of one process with its runtime. */
+struct managed_looks {
+	char *path; /* of the region of its process */
+	pid_t pid;
+	struct gg_managed_watch *watch;
+	struct gg_profile *profile;
+	struct gg_profile_writer writer;
+	struct gg_profile_session session;
+	struct gg_error error; /* of the writer */
+	uint32_t process;
+	bool is_known; /* the runtime answers */
+	char owner[GG_SEND_OWNER_MAX];
+	struct gg_send_facts facts; /* those of the sender, and the label */
+};
+
+/* The label; one of that name that the user gave counts. */
+static void add_label(struct gg_send_facts *facts)
+{
+	if (facts->label_count < GG_SEND_LABELS_MAX && gg_send_facts_label(facts, "heap") == NULL)
+		facts->labels[facts->label_count++] = (struct gg_export_attribute){
+			.key = "heap", .value = "managed"
+		};
+}
+
+static int write_process(struct managed_looks *managed, const struct gg_region_header *header,
+                         struct gg_error *error)
+{
+	char exe[GG_REGION_EXE_MAX + 1];
+	struct gg_profile_process process = {
+		.pid = header->pid,
+		.end_ns = GG_TIME_NONE,
+		.exe = exe,
+		.interval_bytes = managed->session.interval_bytes,
+		.scheme = managed->session.scheme,
+	};
+
+	snprintf(exe, sizeof(exe), "%.*s", (int)header->exe_bytes, header->exe);
+	return gg_profile_add_process(managed->profile, &process, &managed->process, error);
+}
+
+static int begin(struct sender *sender, const struct gg_region_header *header, pid_t pid)
+{
+	struct managed_looks *managed = calloc(1, sizeof(*managed));
+	uint64_t start_ns = gg_clock_monotonic_ns();
+	int status;
+
+	if (managed == NULL)
+		return gg_error_memory(sender->error, "send");
+	sender->managed = managed;
+	managed->pid = pid;
+	managed->facts = sender->options->facts;
+	add_label(&managed->facts);
+	managed->session = (struct gg_profile_session){
+		.geiger = GG_VERSION,
+		.start_wall_ns = gg_clock_wall_ns(),
+		.interval_bytes = 102400,
+		.exit_status = -1,
+		.scheme = GG_SCHEME_BERNOULLI,
+	};
+	gg_seen_name_owner(managed->owner, header->pid, managed->session.start_wall_ns, start_ns);
+	managed->path = strdup(sender->path);
+	if (managed->path == NULL)
+		return gg_error_memory(sender->error, "send");
+	status = gg_managed_watch_new(&managed->watch, pid, SESSION_BYTES_MAX, sender->error);
+	if (status == 0)
+		status = gg_profile_create(&managed->profile, NULL, sender->error);
+	if (status == 0)
+		status = gg_profile_writer_init(&managed->writer, managed->profile, start_ns,
+		                                &managed->error);
+	return status == 0 ? write_process(managed, header, sender->error) : status;
+}
+
+void gg_managed_looks_end(struct sender *sender)
+{
+	struct managed_looks *managed = sender->managed;
+
+	if (managed == NULL)
+		return;
+	gg_managed_watch_free(managed->watch);
+	if (managed->profile != NULL)
+		gg_profile_writer_done(&managed->writer);
+	gg_profile_close(managed->profile);
+	free(managed->path);
+	free(managed);
+	sender->managed = NULL;
+}
+
+static int send_managed(struct sender *sender, bool is_alive)
+{
+	struct managed_looks *managed = sender->managed;
+	struct looked looked = { .begin_wall_ns = managed->session.start_wall_ns,
+		                 .now_ns = managed->writer.now_ns,
+		                 .has_ended = !is_alive };
+	struct gg_extract *extract = NULL;
+	struct gg_model *model = NULL;
+	int status = gg_sender_load_model(sender, managed->profile, false, &model);
+
+	snprintf(looked.owner, sizeof(looked.owner), "%s", managed->owner);
+	if (status == 0)
+		status = gg_sender_extract_of(sender, model, &extract);
+	sender->facts = &managed->facts;
+	if (status == 0 && extract->row_count > 0)
+		status = gg_sender_send_process(sender, &looked, extract, 0, extract->row_count);
+	sender->facts = &sender->options->facts;
+	gg_extract_free(extract);
+	gg_model_free(model);
+	return status;
+}
+
+/* Takes what the runtime has sent, and sends it. */
+static int look(struct sender *sender, bool is_alive)
+{
+	struct managed_looks *managed = sender->managed;
+	struct gg_profile_writer *writer = &managed->writer;
+
+	writer->now_ns = (int64_t)(gg_clock_monotonic_ns() - writer->start_ns);
+	gg_managed_watch_take(managed->watch, writer, managed->process);
+	managed->session.end_ns = writer->now_ns;
+	gg_profile_writer_keep(
+		writer, gg_profile_set_session(managed->profile, &managed->session, writer->error));
+	if (gg_profile_writer_commit(writer) < 0) {
+		*sender->error = managed->error;
+		return writer->status;
+	}
+	if (!managed->is_known && gg_managed_watch_follows(managed->watch)) {
+		managed->is_known = true;
+		gg_sender_tell(sender,
+		               "process %d runs .NET: its managed memory has the label "
+		               "heap=managed, and counts from now on",
+		               (int)managed->pid);
+	}
+	return managed->is_known ? send_managed(sender, is_alive) : 0;
+}
+
+int gg_managed_looks_look(struct sender *sender, const struct gg_region_header *header, pid_t pid,
+                          bool is_alive)
+{
+	struct managed_looks *managed = sender->managed;
+	int status = 0;
+
+	/* A single look has no time in which the runtime could send anything. */
+	if (sender->options->every_seconds <= 0 || gg_region_is_exact(header))
+		return 0;
+	if (managed != NULL && strcmp(managed->path, sender->path) != 0)
+		gg_managed_looks_end(sender); /* the process executes another program */
+	if (sender->managed == NULL && (!is_alive || pid <= 0 || !gg_unrecorded_runtime_is_in(pid)))
+		return 0;
+	if (sender->managed == NULL)
+		status = begin(sender, header, pid);
+	if (status == 0)
+		status = look(sender, is_alive);
+	if (status < 0) {
+		gg_managed_looks_end(sender);
+	} else if (gg_managed_watch_is_full(sender->managed->watch)) {
+		gg_sender_tell(
+			sender,
+			"process %d: the session with .NET ends after 256 MiB of events, and "
+			"another one begins; objects from before it are missing in live memory",
+			(int)pid);
+		gg_managed_looks_end(sender);
+	}
+	return status;
+}
+
+bool gg_managed_looks_has(const struct sender *sender, const char *owner)
+{
+	return sender->managed != NULL && strcmp(sender->managed->owner, owner) == 0;
+}
