@@ -154,8 +154,8 @@ def old():
 
 def longer_and_longer(seconds, record_for):
     """
-    Calls record_for(seconds), which returns whether the recording was long enough: on a busy machine
-    a runtime may not have started when a short one ends.  Returns the seconds.
+    Calls record_for(seconds), which returns whether the recording was long enough: on a busy
+    machine a runtime may not have started when a short one ends.  Returns the seconds.
     """
     while not record_for(seconds) and seconds < LIMIT:
         seconds *= 2
@@ -290,7 +290,7 @@ def watch(pid, by, name):
 
 
 def served(pid):
-    """What a server that watches the process answers to a scraper, when the runtime is in it."""
+    """The metrics and the profile that a server gives to a scraper, once managed memory is in them."""
     with subprocess.Popen([GEIGER, "serve", "--pid", pid, "--pull", "--listen", "127.0.0.1:0"], stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, text=True) as server:
         address = re.search(r"http://[0-9.]+:\d+", server.stdout.readline())[0]

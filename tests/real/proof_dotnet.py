@@ -17,9 +17,9 @@ that moment.  It is compared with their sum: the runtime's statistics count the 
 of some earlier moment.  A collection that begins as one in the background may become a blocking
 one; its history says so.
 
-With --whole, allocated memory is compared by type.  If both keywords of object allocation are on, the
-runtime reports each object with its address, type and size (GCSampledObjectAllocationHigh).  The
-truth is the sum of these objects, with three corrections:
+With --whole, allocated memory is compared by type.  If both keywords of object allocation are on,
+the runtime reports each object with its address, type and size (GCSampledObjectAllocationHigh).
+The truth is the sum of these objects, with three corrections:
 
 - A sample has the size that the object takes, which is a multiple of 8 bytes.  The reports have
   the size without this padding, so it is added.
@@ -194,7 +194,7 @@ def collections(path):
 
 
 class Truth:
-    """What the runtime allocated of a type, and the variance of an estimate from random samples."""
+    """The bytes of a type, and the variance of an estimate of them from random samples."""
 
     def __init__(self):
         self.bytes = self.variance = 0
