@@ -290,7 +290,7 @@ def watch(pid, by, name):
 
 
 def served(pid):
-    """The metrics and the profile that a server gives to a scraper, once managed memory is in them."""
+    """The metrics and the profile that a server gives to a scraper, with managed memory."""
     with subprocess.Popen([GEIGER, "serve", "--pid", pid, "--pull", "--listen", "127.0.0.1:0"], stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, text=True) as server:
         address = re.search(r"http://[0-9.]+:\d+", server.stdout.readline())[0]
