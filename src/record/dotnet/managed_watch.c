@@ -41,6 +41,7 @@ struct gg_managed_watch {
 	uint64_t read_ns; /* CLOCK_MONOTONIC: all that had arrived then was read */
 	/* The rest is the owner's. */
 	uint64_t begin_ns, taken_ns, took_ns; /* CLOCK_MONOTONIC; begin: 0 without a session */
+	uint64_t news_bytes, news_ns;         /* of the stream when it had grown last */
 	struct gg_dotnet_writtens writtens;
 	int failure_count; /* of attempts to begin */
 	bool has_said_lost, has_said_full, has_said_damaged, has_failed;
@@ -310,6 +311,18 @@ struct read_so_far {
 	bool is_full, is_refused;
 };
 
+/* Events count SETTLE_NS after their arrival, so the look after the last news comes twice. */
+static bool has_news(struct gg_managed_watch *watch, const struct gg_event_stream *stream)
+{
+	uint64_t now_ns = gg_clock_monotonic_ns();
+
+	if (stream->bytes != watch->news_bytes) {
+		watch->news_bytes = stream->bytes;
+		watch->news_ns = now_ns;
+	}
+	return watch->taken_ns < watch->news_ns + 2 * SETTLE_NS;
+}
+
 /* Returns false if there is nothing new, or the list of methods must come first. */
 static bool look(struct gg_managed_watch *watch, struct read_so_far *ret)
 {
@@ -322,7 +335,8 @@ static bool look(struct gg_managed_watch *watch, struct read_so_far *ret)
 	methods = runtime_of(&watch->methods);
 	waits = methods != NULL && methods->stream.state <= GG_EVENT_STREAM_RUNS &&
 	        gg_clock_monotonic_ns() - watch->begin_ns < METHODS_NS;
-	if (events != NULL && !waits && events->stream.state != GG_EVENT_STREAM_REFUSED) {
+	if (events != NULL && !waits && events->stream.state != GG_EVENT_STREAM_REFUSED &&
+	    has_news(watch, &events->stream)) {
 		is_new = gg_event_stream_peek(&events->stream, &ret->events, &ret->event_bytes) ==
 		                 0 &&
 		         ret->events != NULL;
@@ -376,20 +390,20 @@ static void write_news(struct gg_managed_watch *watch, struct gg_profile_writer 
 		watch->has_said_damaged = read->event_bytes >= WHOLE_BEGIN_BYTES;
 		return;
 	}
-	if (status == 0)
+	if (status == 0) {
 		head = gg_dotnet_trace_facts(trace)->head;
-	if (status == 0 && read->methods != NULL)
-		status = gg_dotnet_trace_add_methods(trace, read->methods, read->method_bytes,
-		                                     &fault);
-	if (status == -EBADMSG)
-		status = 0;
+		if (read->methods != NULL)
+			status = gg_dotnet_trace_add_methods(trace, read->methods,
+			                                     read->method_bytes, &fault);
+		if (status == -EBADMSG) /* methods stay without names */
+			status = 0;
+		if (status == 0 && is_of_this_clock(&head))
+			status = write_part(watch, &part, trace);
+		gg_dotnet_trace_free(trace);
+	}
 	if (status == -ENOMEM)
 		gg_error_memory(writer->error, ".NET's events");
-	else if (status == 0 && is_of_this_clock(&head))
-		status = write_part(watch, &part, trace);
 	gg_profile_writer_keep(writer, status);
-	if (status != -ENOMEM)
-		gg_dotnet_trace_free(trace);
 }
 
 void gg_managed_watch_take(struct gg_managed_watch *watch, struct gg_profile_writer *writer,
