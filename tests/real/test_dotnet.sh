@@ -210,15 +210,15 @@ a_killed_recorder_leaves_samples_to_salvage() {
 	((managed >= 10 && native >= 1 && named >= 5))
 }
 
-# The numbers are those of a service that keeps several MB of objects.
 top_shows_the_types_and_methods_of_a_program_that_runs() {
 	serve "$GEIGER" record -q --no-dotnet -o "$scratch/watched.geiger" -- "$program" server start || return 1
 	local child
 	child=$(pgrep -P "$server" -f "^$program server start")
-	"$GEIGER" top -n 6 --by type "$child" >"$scratch/types.txt"
-	"$GEIGER" top -n 6 --by function "$child" >"$scratch/functions.txt"
+	"$GEIGER" top -n 6 --json --by type "$child" >"$scratch/types.json"
+	"$GEIGER" top -n 6 --json --by function "$child" >"$scratch/functions.json"
 	end_server
-	grep -q ' System\.Byte\[\]$' "$scratch/types.txt" && grep -q ' ModelContextProtocol\.' "$scratch/functions.txt"
+	grep -q '"name":"System\.Byte\[\]"' "$scratch/types.json" &&
+		grep -q '"name":"ModelContextProtocol\.' "$scratch/functions.json"
 }
 
 # resume_later PATH - plays a tool that waits for runtimes at its own port, and lets them go on.
