@@ -26,6 +26,7 @@ enum {
 	REST_FACTOR = 20,
 	READ_MS = 100,
 	FAILURES_MAX = 5,
+	SEARCH_SECONDS_MOST = 10, /* between searches for a runtime */
 	WHOLE_BEGIN_BYTES = 4096, /* a stream of so many bytes has its beginning */
 };
 
@@ -43,7 +44,9 @@ struct gg_managed_watch {
 	uint64_t begin_ns, taken_ns, took_ns; /* CLOCK_MONOTONIC; begin: 0 without a session */
 	uint64_t news_bytes, news_ns;         /* of the stream when it had grown last */
 	struct gg_dotnet_writtens writtens;
-	int failure_count; /* of attempts to begin */
+	uint64_t search_ns; /* CLOCK_MONOTONIC: of the next search for a runtime */
+	int absent_count;   /* searches that found none */
+	int failure_count;  /* of attempts to begin */
 	bool has_said_lost, has_said_full, has_said_damaged, has_failed;
 };
 
@@ -181,11 +184,22 @@ static int begin_sessions(struct gg_managed_watch *watch)
 	return status;
 }
 
-/* A runtime that starts has a socket before it answers there, so a failure may pass. */
+/*
+ * A runtime that starts has a socket before it answers there, so a failure may pass.  Most
+ * processes have no runtime, so searches become rarer.
+ */
 static void begin(struct gg_managed_watch *watch, struct gg_profile_writer *writer)
 {
-	int status = begin_sessions(watch);
+	uint64_t now_ns = gg_clock_monotonic_ns();
+	int status;
 
+	if (now_ns < watch->search_ns)
+		return;
+	status = begin_sessions(watch);
+	if (status == -ENOENT || status == -ESRCH) {
+		watch->absent_count += watch->absent_count < SEARCH_SECONDS_MOST;
+		watch->search_ns = now_ns + (uint64_t)watch->absent_count * (uint64_t)GG_NS_PER_S;
+	}
 	if (status == 0) {
 		watch->begin_ns = gg_clock_monotonic_ns();
 		gg_profile_writer_note(
