@@ -98,6 +98,13 @@ GG_MUST_CHECK int gg_profile_create(struct gg_profile **ret_profile, const char 
                                     struct gg_error *error);
 
 /*
+ * Creates a profile of an unknown session that replaces `path` at once.  It takes a fifth of the
+ * instructions of gg_profile_create(), which were most of what a short recording cost.
+ */
+GG_MUST_CHECK int gg_profile_create_at_once(struct gg_profile **ret_profile, const char *path,
+                                            struct gg_error *error);
+
+/*
  * Writes a profile that has no file yet beside its place, and removes it again.  So a full disk is
  * an error before the first commit replaces an existing file.  Closed without a commit, the profile
  * leaves no file.

@@ -122,8 +122,14 @@ static int begin_profile(struct gg_session *s)
 	choose_path(s);
 	if (s->command.failed || s->path.failed)
 		return gg_error_memory(s->error, "recording");
-	status = gg_profile_create(&s->profile, gg_buf_text(&s->path), s->error);
-	/* Creating the file takes many milliseconds, so both clocks are read after it. */
+	/*
+	 * An attach can fail; until it has succeeded, an earlier profile of that name stays, and
+	 * this one is in memory.
+	 */
+	status = s->options->pid != 0
+	                 ? gg_profile_create(&s->profile, gg_buf_text(&s->path), s->error)
+	                 : gg_profile_create_at_once(&s->profile, gg_buf_text(&s->path), s->error);
+	/* Creating the file takes milliseconds, so both clocks are read after it. */
 	start = gg_clock_moment();
 	if (status == 0)
 		status = gg_profile_writer_init(&s->writer, s->profile, start.monotonic_ns,
@@ -147,10 +153,7 @@ static int begin_profile(struct gg_session *s)
 	status = gg_profile_set_session(s->profile, &s->record, s->error);
 	if (status < 0)
 		return status;
-	/*
-	 * A full disk is reported before the command runs.  An attach can fail; until it has
-	 * succeeded, an earlier profile of that name stays.
-	 */
+	/* A full disk is reported before the command runs. */
 	return s->options->pid != 0 ? gg_profile_try(s->profile, s->error)
 	                            : gg_profile_commit(s->profile, s->error);
 }
