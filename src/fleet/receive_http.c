@@ -7,7 +7,6 @@
  *         head of a request; 4 MiB for a body, and 16 MiB for all that are on their way.
  */
 #include <errno.h>
-#include <microhttpd.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +17,7 @@
 #include "base/clock.h"
 #include "base/time_units.h"
 #include "fleet/receive_internal.h"
+#include "serve/http_library.h"
 #include "serve/listen.h"
 
 enum {
@@ -60,7 +60,7 @@ struct arrival {
 
 static const char *header(struct MHD_Connection *connection, const char *name)
 {
-	return MHD_lookup_connection_value(connection, MHD_HEADER_KIND, name);
+	return gg_mhd.lookup_connection_value(connection, MHD_HEADER_KIND, name);
 }
 
 /* Notes the beginning and the end of connections. */
@@ -68,7 +68,7 @@ static void note_connection(void *context, struct MHD_Connection *connection, vo
                             enum MHD_ConnectionNotificationCode code)
 {
 	struct receiver_server *server = context;
-	const union MHD_ConnectionInfo *info = MHD_get_connection_info(
+	const union MHD_ConnectionInfo *info = gg_mhd.get_connection_info(
 		connection, MHD_CONNECTION_INFO_CONNECTION_FD);
 
 	if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
@@ -107,7 +107,7 @@ static void end_request(void *context, struct MHD_Connection *connection, void *
                         enum MHD_RequestTerminationCode code)
 {
 	struct arrival *arrival = *state;
-	const union MHD_ConnectionInfo *info = MHD_get_connection_info(
+	const union MHD_ConnectionInfo *info = gg_mhd.get_connection_info(
 		connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
 
 	(void)context;
@@ -125,7 +125,7 @@ static void end_request(void *context, struct MHD_Connection *connection, void *
 
 static enum MHD_Result respond(struct MHD_Connection *connection, struct gg_receive_answer *answer)
 {
-	struct MHD_Response *response = MHD_create_response_from_buffer(
+	struct MHD_Response *response = gg_mhd.create_response_from_buffer(
 		answer->body.length, answer->body.data, MHD_RESPMEM_MUST_COPY);
 	enum MHD_Result result;
 	char text[32];
@@ -133,21 +133,21 @@ static enum MHD_Result respond(struct MHD_Connection *connection, struct gg_rece
 	gg_buf_done(&answer->body);
 	if (response == NULL)
 		return MHD_NO;
-	MHD_add_response_header(
+	gg_mhd.add_response_header(
 		response, "Content-Type",
 		answer->is_metrics ? "application/openmetrics-text; version=1.0.0; charset=utf-8"
 				   : "text/plain; charset=utf-8");
-	MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
+	gg_mhd.add_response_header(response, "X-Content-Type-Options", "nosniff");
 	if (answer->status == 401)
-		MHD_add_response_header(response, "WWW-Authenticate", "Bearer");
+		gg_mhd.add_response_header(response, "WWW-Authenticate", "Bearer");
 	if (answer->status == 405)
-		MHD_add_response_header(response, "Allow", "GET, POST");
+		gg_mhd.add_response_header(response, "Allow", "GET, POST");
 	if (answer->retry_after_s > 0) {
 		snprintf(text, sizeof(text), "%u", answer->retry_after_s);
-		MHD_add_response_header(response, "Retry-After", text);
+		gg_mhd.add_response_header(response, "Retry-After", text);
 	}
-	result = MHD_queue_response(connection, answer->status, response);
-	MHD_destroy_response(response);
+	result = gg_mhd.queue_response(connection, answer->status, response);
+	gg_mhd.destroy_response(response);
 	return result;
 }
 
@@ -233,7 +233,7 @@ static int serve_on(int fd, struct receiver_server *server, const struct gg_list
 	const struct gg_receive_options *options = server->receive.options;
 	const struct sigaction on_stop = { .sa_handler = stop, .sa_flags = SA_RESETHAND };
 	struct sigaction was_int, was_term;
-	struct MHD_Daemon *daemon = MHD_start_daemon(
+	struct MHD_Daemon *daemon = gg_mhd.start_daemon(
 		MHD_USE_AUTO, 0, NULL, NULL, handle, server, MHD_OPTION_LISTEN_SOCKET, fd,
 		MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS_MOST,
 		MHD_OPTION_PER_IP_CONNECTION_LIMIT, (unsigned)CONNECTIONS_OF_ADDRESS_MOST,
@@ -249,7 +249,7 @@ static int serve_on(int fd, struct receiver_server *server, const struct gg_list
 		                    "the HTTP server does not start");
 	}
 	if (pthread_create(&thread, NULL, gg_receive_insert, &server->receive) != 0) {
-		MHD_stop_daemon(daemon);
+		gg_mhd.stop_daemon(daemon);
 		return gg_error_set(error, -EAGAIN, "fleet receive", NULL,
 		                    "the thread does not start");
 	}
@@ -260,10 +260,10 @@ static int serve_on(int fd, struct receiver_server *server, const struct gg_list
 	if (options->announce != NULL)
 		options->announce(url, options->context);
 	while (!is_stopped) {
-		MHD_run_wait(daemon, LOOP_MS);
+		gg_mhd.run_wait(daemon, LOOP_MS);
 		end_slow_requests(server);
 	}
-	MHD_stop_daemon(daemon);
+	gg_mhd.stop_daemon(daemon);
 	pthread_mutex_lock(&server->receive.mutex);
 	server->receive.is_stopped = true;
 	pthread_cond_signal(&server->receive.has_work);
@@ -287,8 +287,10 @@ int gg_receive_run(const struct gg_receive_options *options, struct gg_error *er
 
 	for (size_t i = 0; i < CONNECTIONS_MOST; i++)
 		server.connections[i].fd = -1;
+	status = gg_http_library_load("fleet receive", error);
+	if (status < 0)
+		return status;
 	status = gg_receive_open(&server.receive, options, error);
-
 	if (status == 0) {
 		fd = gg_listen_open(options->listen, &listening, error);
 		status = fd < 0 ? fd : 0;

@@ -8,7 +8,6 @@
  */
 #include <arpa/inet.h>
 #include <errno.h>
-#include <microhttpd.h>
 #include <netinet/in.h>
 #include <signal.h>
 #include <stdio.h>
@@ -20,6 +19,7 @@
 #include "base/clock.h"
 #include "page/page.h"
 #include "serve/connections.h"
+#include "serve/http_library.h"
 #include "serve/listen.h"
 #include "serve/response.h"
 #include "serve/serve.h"
@@ -40,12 +40,12 @@ static void stop(int number)
 
 static const char *find_argument(const struct gg_request *request, const char *name)
 {
-	return MHD_lookup_connection_value(request->context, MHD_GET_ARGUMENT_KIND, name);
+	return gg_mhd.lookup_connection_value(request->context, MHD_GET_ARGUMENT_KIND, name);
 }
 
 static const char *header(struct MHD_Connection *connection, const char *name)
 {
-	return MHD_lookup_connection_value(connection, MHD_HEADER_KIND, name);
+	return gg_mhd.lookup_connection_value(connection, MHD_HEADER_KIND, name);
 }
 
 struct server {
@@ -65,7 +65,7 @@ static void notice(void *context, struct MHD_Connection *connection, void **stat
 		*state = NULL;
 		return;
 	}
-	info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+	info = gg_mhd.get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
 	if (info != NULL)
 		*state = gg_connections_open(&server->connections, info->connect_fd,
 		                             (int64_t)gg_clock_monotonic_ns());
@@ -73,7 +73,7 @@ static void notice(void *context, struct MHD_Connection *connection, void **stat
 
 static void make_known(struct MHD_Connection *connection)
 {
-	const union MHD_ConnectionInfo *info = MHD_get_connection_info(
+	const union MHD_ConnectionInfo *info = gg_mhd.get_connection_info(
 		connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
 
 	if (info != NULL)
@@ -96,29 +96,29 @@ static void add_headers(const struct gg_serving *serving, const struct gg_respon
 
 	snprintf(text, sizeof(text), "%s; frame-ancestors 'none'",
 	         gg_response_policy(serving, answer));
-	MHD_add_response_header(response, "Content-Security-Policy", text);
-	MHD_add_response_header(response, "Content-Type", types[answer->kind]);
-	MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
-	MHD_add_response_header(response, "X-Frame-Options", "DENY");
-	MHD_add_response_header(response, "Referrer-Policy", "no-referrer");
-	MHD_add_response_header(response, "Cross-Origin-Resource-Policy", "same-origin");
-	MHD_add_response_header(response, "Cross-Origin-Opener-Policy", "same-origin");
-	MHD_add_response_header(response, "Cache-Control", "no-store");
+	gg_mhd.add_response_header(response, "Content-Security-Policy", text);
+	gg_mhd.add_response_header(response, "Content-Type", types[answer->kind]);
+	gg_mhd.add_response_header(response, "X-Content-Type-Options", "nosniff");
+	gg_mhd.add_response_header(response, "X-Frame-Options", "DENY");
+	gg_mhd.add_response_header(response, "Referrer-Policy", "no-referrer");
+	gg_mhd.add_response_header(response, "Cross-Origin-Resource-Policy", "same-origin");
+	gg_mhd.add_response_header(response, "Cross-Origin-Opener-Policy", "same-origin");
+	gg_mhd.add_response_header(response, "Cache-Control", "no-store");
 	if (answer->is_gzip)
-		MHD_add_response_header(response, "Content-Encoding", "gzip");
+		gg_mhd.add_response_header(response, "Content-Encoding", "gzip");
 	if (answer->tag[0] != '\0')
-		MHD_add_response_header(response, "ETag", answer->tag);
+		gg_mhd.add_response_header(response, "ETag", answer->tag);
 	if (answer->kind == GG_RESPONSE_JSON)
-		MHD_add_response_header(response, "Vary", "Accept-Encoding");
+		gg_mhd.add_response_header(response, "Vary", "Accept-Encoding");
 	if (answer->location[0] != '\0')
-		MHD_add_response_header(response, "Location", answer->location);
+		gg_mhd.add_response_header(response, "Location", answer->location);
 	if (answer->cookie[0] != '\0')
-		MHD_add_response_header(response, "Set-Cookie", answer->cookie);
+		gg_mhd.add_response_header(response, "Set-Cookie", answer->cookie);
 	if (answer->status == 405)
-		MHD_add_response_header(response, "Allow", "GET, HEAD");
+		gg_mhd.add_response_header(response, "Allow", "GET, HEAD");
 	if (answer->file_name[0] != '\0') {
 		snprintf(text, sizeof(text), "attachment; filename=\"%s\"", answer->file_name);
-		MHD_add_response_header(response, "Content-Disposition", text);
+		gg_mhd.add_response_header(response, "Content-Disposition", text);
 	}
 }
 
@@ -159,15 +159,15 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *connection, 
 	gg_response_request(serving, &request, &answer);
 	if (answer.is_trusted)
 		make_known(connection);
-	response = MHD_create_response_from_buffer(answer.body.length, answer.body.data,
-	                                           MHD_RESPMEM_MUST_COPY);
+	response = gg_mhd.create_response_from_buffer(answer.body.length, answer.body.data,
+	                                              MHD_RESPMEM_MUST_COPY);
 	if (response == NULL) {
 		gg_buf_done(&answer.body);
 		return MHD_NO;
 	}
 	add_headers(serving, &answer, response);
-	result = MHD_queue_response(connection, answer.status, response);
-	MHD_destroy_response(response);
+	result = gg_mhd.queue_response(connection, answer.status, response);
+	gg_mhd.destroy_response(response);
 	gg_buf_done(&answer.body);
 	return result;
 }
@@ -175,7 +175,7 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *connection, 
 static void loop(struct MHD_Daemon *daemon, struct server *server)
 {
 	while (!is_stopped) {
-		MHD_run_wait(daemon, WAIT_MS);
+		gg_mhd.run_wait(daemon, WAIT_MS);
 		gg_connections_expire(&server->connections, (int64_t)gg_clock_monotonic_ns());
 		gg_library_tick(server->serving.library);
 	}
@@ -187,7 +187,7 @@ static int serve_on(int fd, struct server *server, const struct gg_serve_options
 	/* One signal stops after the current response; a second one has its default effect. */
 	const struct sigaction on_stop = { .sa_handler = stop, .sa_flags = SA_RESETHAND };
 	struct sigaction was_int, was_term;
-	struct MHD_Daemon *daemon = MHD_start_daemon(
+	struct MHD_Daemon *daemon = gg_mhd.start_daemon(
 		MHD_USE_AUTO, 0, NULL, NULL, handle, server, MHD_OPTION_LISTEN_SOCKET, fd,
 		MHD_OPTION_CONNECTION_LIMIT, (unsigned)GG_CONNECTIONS_MOST,
 		MHD_OPTION_NOTIFY_CONNECTION, notice, server, MHD_OPTION_CONNECTION_TIMEOUT,
@@ -207,7 +207,7 @@ static int serve_on(int fd, struct server *server, const struct gg_serve_options
 	if (options->announce != NULL)
 		options->announce(url, !listening->is_loopback, options->context);
 	loop(daemon, server);
-	MHD_stop_daemon(daemon);
+	gg_mhd.stop_daemon(daemon);
 	sigaction(SIGINT, &was_int, NULL);
 	sigaction(SIGTERM, &was_term, NULL);
 	return 0;
@@ -221,6 +221,9 @@ int gg_serve_run(const struct gg_serve_options *options, struct gg_error *error)
 	struct gg_listen listening;
 	int fd = -1, status;
 
+	status = gg_http_library_load("serve", error);
+	if (status < 0)
+		return status;
 	status = gg_library_open(&server.serving.library, options, error);
 	if (status == 0)
 		status = gg_page_policy(&server.serving.policy, error);
