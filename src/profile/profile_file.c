@@ -3,8 +3,8 @@
  * profile_file - the life of a profile's file: created in memory, moved into place by the first
  * commit, completed by gg_profile_finish().
  *
- * Start     SQLite takes 17 million instructions for the statements that create tables and views.  A
- *           recorder starts with the bytes of an empty profile (empty_profile.h) instead.
+ * Start     SQLite takes 17 million instructions for the statements that create tables and views.
+ *           So a recorder starts with the bytes of an empty profile (empty_profile.h).
  * Journal   A rollback journal, so that the file itself holds everything that was committed.  A WAL
  *           would hold the last minutes in a second file, which a copy of the profile would lose.
  * Kill -9   The next program that opens the file rolls back the open transaction.

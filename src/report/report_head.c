@@ -360,11 +360,14 @@ static void append_interval(const struct gg_report_summary *summary, struct gg_b
 static void append_sampling(const struct gg_report *report, struct gg_buf *out)
 {
 	const struct gg_profile_session *session = &report->model->sessions[0];
+	const struct gg_report_held held = gg_report_held_of(report->model, NULL,
+	                                                     report->confidence);
 
 	if (session->scheme != GG_SCHEME_PER_ALLOCATION || report->summary->interval_bytes > 0) {
 		gg_buf_append_text(out, "every ");
 		append_interval(report->summary, out);
-		gg_buf_append_text(out, " ");
+		/* An interval that follows an overhead or an error is this one at its coarsest. */
+		gg_buf_append_text(out, gg_report_held_is_any(&held) ? " at most " : " ");
 	} else if (session->interval_bytes > 0) {
 		gg_buf_printf(out, "every %.0f allocations ", session->interval_bytes);
 	}

@@ -87,6 +87,16 @@ TEST(without_a_sample_the_bound_of_what_was_allocated_is_told)
 	recording_end(&r);
 }
 
+TEST(an_interval_that_follows_an_overhead_is_told_as_a_bound)
+{
+	struct recording r;
+
+	if (CHECK(recording_begin(&r)))
+		SAYS(&r, 0, " KiB at most); try a smaller sampling interval: -i ", "--overhead",
+		     "1%", "--", helper(), "allocate", "0");
+	recording_end(&r);
+}
+
 TEST(of_allocations_that_are_counted_the_bound_is_a_number)
 {
 	struct recording r;

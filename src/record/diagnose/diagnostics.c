@@ -283,6 +283,8 @@ static const char *smaller(double interval, char text[32])
 void gg_diagnostics_unseen(const struct gg_profile_writer *writer, char text[GG_DIAGNOSTIC_MAX])
 {
 	double interval = writer->counts.interval_most;
+	/* The interval of a session that holds an overhead or an error varies up to that one. */
+	bool is_held = writer->counts.overhead_ppm != 0 || writer->counts.error_ppm != 0;
 	char bound[GG_SIZE_TEXT_MAX], size[GG_SIZE_TEXT_MAX], less[32];
 
 	if (writer->counts.process_count > 0 &&
@@ -297,11 +299,13 @@ void gg_diagnostics_unseen(const struct gg_profile_writer *writer, char text[GG_
 		         gg_interval_unseen_count(1 / interval, CONFIDENCE), interval,
 		         smaller(interval, less));
 	else
-		snprintf(text, GG_DIAGNOSTIC_MAX,
-		         "the program allocated less than %s (95 %% confidence, sampled every %s); "
-		         "try a smaller sampling interval: -i %s",
-		         gg_size_format(gg_interval_unseen_bytes(interval, CONFIDENCE), bound),
-		         gg_size_format_short(interval, size), smaller(interval, less));
+		snprintf(
+			text, GG_DIAGNOSTIC_MAX,
+			"the program allocated less than %s (95 %% confidence, sampled every %s%s); "
+			"try a smaller sampling interval: -i %s",
+			gg_size_format(gg_interval_unseen_bytes(interval, CONFIDENCE), bound),
+			gg_size_format_short(interval, size), is_held ? " at most" : "",
+			smaller(interval, less));
 }
 
 /*
