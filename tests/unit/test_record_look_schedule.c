@@ -16,13 +16,15 @@ enum { MIB = 1 << 20 };
 
 /* A process that is 100 s old; its last look was 50 s ago and saw what the process still is. */
 struct process {
+	struct gg_profile_writer writer;
 	struct gg_target target;
 	struct gg_member member;
 };
 
 static void begin(struct process *process)
 {
-	*process = (struct process){ .target = { .live_bytes = 100 * MIB } };
+	*process = (struct process){ .target = { .writer = &process->writer,
+		                                 .live_bytes = 100 * MIB } };
 	process->member = (struct gg_member){
 		.target = &process->target,
 		.reading = { .time_ns = 100 * GG_NS_PER_S, .rss_bytes = HEAP_BYTES },
@@ -106,6 +108,21 @@ TEST(totals_are_replaced_by_totals)
 
 	begin_with_walk(&process);
 	process.member.reading.time_ns = 1000 * GG_NS_PER_S;
+	CHECK(is_due(&process));
+}
+
+TEST(a_session_that_holds_an_overhead_walks_less)
+{
+	struct process process;
+
+	begin_with_walk(&process);
+	process.member.reading.time_ns = 1000 * GG_NS_PER_S;
+	CHECK(is_due(&process));
+	/* Pauses are 20 times longer, so this is as 50 s are without an overhead. */
+	process.writer.extra_pause = 19;
+	CHECK(!is_due(&process));
+	process.member.looks.heap_walks.from_ns = 5 * GG_NS_PER_S;
+	process.member.reading.time_ns = 1200 * GG_NS_PER_S;
 	CHECK(is_due(&process));
 }
 

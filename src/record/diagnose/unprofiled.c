@@ -10,6 +10,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,6 +34,9 @@ enum {
 	 */
 	PART = 100,
 };
+
+/* The longest regular pause of a session that has to hold an overhead. */
+#define FRUGAL_NS 5e9
 
 struct look {
 	uint32_t pids[LOOK_MAX];
@@ -160,7 +164,8 @@ static void examine(struct gg_process_set *set, uint32_t pid)
 /* Searches all descendants: the loop adds the children of each process to its own list. */
 void gg_unprofiled_look(struct gg_process_set *set, pid_t command)
 {
-	uint64_t start_ns = gg_clock_monotonic_ns(), before_ns = gg_clock_thread_ns(), cost_ns;
+	uint64_t start_ns = gg_clock_monotonic_ns(), before_ns = gg_clock_thread_ns();
+	double frugality = 1 + set->writer->extra_pause, pause_ns, least_ns;
 	struct look look = { .count = 0 };
 
 	if (start_ns < set->findings.next_search_ns || set->only_pid != 0)
@@ -171,10 +176,8 @@ void gg_unprofiled_look(struct gg_process_set *set, pid_t command)
 		if (look.pids[i] != (uint32_t)command && !is_member(set, look.pids[i]))
 			examine(set, look.pids[i]);
 	}
-	cost_ns = gg_clock_thread_ns() - before_ns;
-	cost_ns *= PART;
-	set->findings.next_search_ns = start_ns +
-	                               (uint64_t)((1 + set->writer->extra_pause) *
-	                                          (double)(cost_ns > EVERY_NS ? cost_ns
-	                                                                      : EVERY_NS));
+	pause_ns = (double)(gg_clock_thread_ns() - before_ns) * PART * frugality;
+	/* A search takes 0.2 ms, so that one in a second is a fifth of an overhead of 0.1 %. */
+	least_ns = fmin(EVERY_NS * frugality * frugality, FRUGAL_NS);
+	set->findings.next_search_ns = start_ns + (uint64_t)fmax(pause_ns, least_ns);
 }

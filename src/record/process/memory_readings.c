@@ -79,6 +79,12 @@ int64_t gg_memory_readings_max_rss(pid_t pid)
 	               : -1;
 }
 
+/* By this factor, pauses are longer than usual: a session may have to hold a small overhead. */
+static double frugality_of(const struct gg_process_set *set)
+{
+	return 1 + set->writer->extra_pause;
+}
+
 /* --- walks --- */
 
 /*
@@ -89,12 +95,13 @@ static bool is_walk_due(const struct gg_memory_readings *readings, const struct 
                         const struct gg_member *member)
 {
 	int64_t age_ns = set->writer->now_ns - member->target->record.start_ns;
-	int64_t cost_ns = WALK_NS + member->reading.rss_bytes / PAGE_BYTES * WALK_PAGE_NS;
+	double cost_ns = WALK_NS + (double)member->reading.rss_bytes / PAGE_BYTES * WALK_PAGE_NS;
+	double allowed_ns = (double)age_ns / frugality_of(set);
 
 	/* All walks of a young process take at most 1 % of its life. */
 	if (age_ns < GG_LOOK_YOUNG_NS && member->walked_ns != 0 &&
 	    gg_look_schedule_is_due(member, gg_clock_monotonic_ns()) &&
-	    (int64_t)member->walks_cost_ns + cost_ns <= age_ns / FIRST_WALK_PART)
+	    (double)member->walks_cost_ns + cost_ns <= allowed_ns / FIRST_WALK_PART)
 		return true;
 	if (member->walked_ns != 0 || readings->walks_begin)
 		return member->walked_ns < readings->walks_ns;
@@ -102,7 +109,7 @@ static bool is_walk_due(const struct gg_memory_readings *readings, const struct 
 	 * With several processes a new one soon triggers a walk of all of them (are_all_due), so
 	 * its own first walk is worth less, and waits longer.
 	 */
-	return age_ns >= cost_ns * (set->first->next != NULL ? WALK_PART : FIRST_WALK_PART);
+	return allowed_ns >= cost_ns * (set->first->next != NULL ? WALK_PART : FIRST_WALK_PART);
 }
 
 /* Reads the mappings of a process into member->parts.  Returns the processor time; 0: failed. */
@@ -152,12 +159,13 @@ static void walk(struct gg_memory_readings *readings, struct gg_member *member, 
 static bool are_all_due(const struct gg_memory_readings *readings, const struct gg_process_set *set,
                         uint64_t now_ns)
 {
+	double since_ns = (double)(now_ns - readings->walks_ns) / frugality_of(set);
 	size_t count = 0, new_count = 0;
 
 	if (now_ns >= readings->next_walks_ns)
 		return true;
-	if (now_ns < readings->walks_ns + readings->longest_walk_ns * FIRST_WALK_PART ||
-	    now_ns < readings->walks_ns + readings->all_walks_ns * ALL_WALKS_PART)
+	if (since_ns < (double)readings->longest_walk_ns * FIRST_WALK_PART ||
+	    since_ns < (double)readings->all_walks_ns * ALL_WALKS_PART)
 		return false;
 	for (const struct gg_member *member = set->first; member != NULL; member = member->next) {
 		count += member->reading.rss_bytes >= 0;
@@ -195,7 +203,8 @@ static void walk_all(struct gg_memory_readings *readings, struct gg_process_set 
 	}
 	if (readings->next_walks_ns == UINT64_MAX)
 		readings->next_walks_ns = readings->walks_ns +
-		                          readings->longest_walk_ns * WALK_PART;
+		                          (uint64_t)((double)readings->longest_walk_ns * WALK_PART *
+		                                     frugality_of(set));
 }
 
 /* --- rounds --- */
@@ -323,9 +332,11 @@ static bool has_grown(const struct gg_memory_readings *readings, const struct gg
 	int64_t pause_ns = readings->cost_ns * ROUND_PART;
 	double live = live_bytes(set);
 
+	if (pause_ns < GROWTH_LEAST_NS)
+		pause_ns = GROWTH_LEAST_NS;
 	return live > readings->most_live_bytes * GROWTH_SHARE + GROWTH_LEAST_BYTES &&
-	       set->writer->now_ns - readings->last_ns >=
-	               (pause_ns > GROWTH_LEAST_NS ? pause_ns : GROWTH_LEAST_NS);
+	       (double)(set->writer->now_ns - readings->last_ns) >=
+	               (double)pause_ns * frugality_of(set);
 }
 
 /* Returns the resident bytes of all processes together, in less time than a round takes. */
@@ -351,7 +362,7 @@ static bool has_changed(struct gg_memory_readings *readings, const struct gg_pro
 
 	if (pause_ns < least_ns)
 		pause_ns = least_ns;
-	pause_ns = (int64_t)((double)pause_ns * (1 + set->writer->extra_pause));
+	pause_ns = (int64_t)((double)pause_ns * frugality_of(set));
 	if (now_ns - readings->checked_ns < pause_ns || now_ns - readings->last_ns < least_ns)
 		return false;
 	start_ns = gg_clock_monotonic_ns();
@@ -395,9 +406,9 @@ int gg_memory_readings_watch(struct gg_memory_readings *readings, struct gg_proc
 		pause_ns = ROUND_LEAST_NS;
 	if (pause_ns > ROUND_MOST_NS)
 		pause_ns = ROUND_MOST_NS;
-	pause_ns = (int64_t)((double)pause_ns * (1 + set->writer->extra_pause));
 	if (has_more && pause_ns > SETTLED_NS)
 		pause_ns = SETTLED_NS;
+	pause_ns = (int64_t)((double)pause_ns * frugality_of(set));
 	readings->next_ns = now_ns + pause_ns;
 	return set->writer->status;
 }

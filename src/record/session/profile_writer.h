@@ -40,7 +40,7 @@ struct gg_profile_writer {
 	struct gg_jit_names jit;
 
 	struct gg_session_counts counts;
-	double extra_pause; /* readings, looks and searches are rarer by this part; 0: as usual */
+	double extra_pause; /* work that does not follow samples is rarer by this; 0: as usual */
 	const struct gg_progress *progress; /* NULL: nobody, as while the session runs */
 };
 
