@@ -618,7 +618,8 @@ size_t gg_top_frame_height(const struct gg_top_state *state, const struct gg_top
 	if (snapshot->entries != NULL)
 		return gg_top_list_frame_height(count < rows_max ? count : rows_max);
 	return HEAD_LINES + (snapshot->process.news != NULL ? 1 : 0) + (has_ended ? 1 : 0) +
-	       (snapshot->process.look_every_ns > 0 ? 1 : 0) + (snapshot->lack != NULL ? 1 : 0) +
-	       (gg_report_held_is_any(&snapshot->held) ? 1 : 0) + (state->output != NULL ? 1 : 0) +
-	       (snapshot->note_count > 0 ? 1 : 0) + 1 + (count < rows_max ? count : rows_max);
+	       (snapshot->is_attached ? 1 : 0) + (snapshot->process.look_every_ns > 0 ? 1 : 0) +
+	       (snapshot->lack != NULL ? 1 : 0) + (gg_report_held_is_any(&snapshot->held) ? 1 : 0) +
+	       (state->output != NULL ? 1 : 0) + (snapshot->note_count > 0 ? 1 : 0) + 1 +
+	       (count < rows_max ? count : rows_max);
 }
