@@ -198,6 +198,8 @@ static __attribute__((cold, noinline)) void sampled(const struct gg_python_count
 		geiger_put_back(bytes);
 	else if (geiger_take(bytes, &sample))
 		record_sample(domain, p, &sample, held);
+	else if (held)
+		gg_python_hooks_leave_if_unwanted();
 	errno = saved_errno;
 }
 
@@ -490,6 +492,8 @@ static inline __attribute__((always_inline)) void *resize_due(
 
 	if (is_sample)
 		gg_python_hooks_follow_interval();
+	else
+		gg_python_hooks_leave_if_unwanted();
 	errno = saved_errno;
 	if (is_sample)
 		made = make_block(domain, context, p, outside_arenas(bytes), is_cleared);

@@ -64,6 +64,12 @@ void gg_python_hooks_wait(void);
  */
 void gg_python_hooks_follow_interval(void);
 
+/*
+ * Takes the hooks of mem and obj away if the recording has ended and they are in front.  hooks.c
+ * has it.  Call it with Python's lock; an allocation may be under way.
+ */
+void gg_python_hooks_leave_if_unwanted(void);
+
 /* Forgets which blocks are samples.  The caller has taken the hooks of mem and obj away. */
 void gg_python_hooks_forget(void);
 

@@ -35,6 +35,12 @@ static bool has_samples_in_arenas;
  */
 static uint32_t is_wanted, is_check_pending;
 
+/*
+ * The hooks were put in front of the domain, and not taken away by gg_python_uninstall().  Another
+ * tool may be in front of them, or may have removed them.
+ */
+static bool is_placed[GG_PYTHON_OBJ + 1];
+
 static int check_hooks(void *nothing);
 
 static bool are_in_front(void);
@@ -110,6 +116,7 @@ static void look_after_hooks(void)
 static void *alloc_arena(void *context, size_t bytes)
 {
 	look_after_hooks();
+	gg_python_hooks_leave_if_unwanted();
 	return real_arenas.alloc(context, bytes);
 }
 
@@ -233,6 +240,7 @@ static void put_in_front(enum gg_python_domain which, struct gg_python_counted *
 	if (front.free == NULL)
 		front.free = now.free;
 	python->set_allocator(which, &front);
+	is_placed[which] = true;
 }
 
 /*
@@ -339,6 +347,45 @@ static void put_all_in_front(bool can_probe)
 		put_in_front(GG_PYTHON_OBJ, &domains[GG_PYTHON_OBJ], "python.obj");
 }
 
+static bool are_same(const struct gg_python_allocator *a, const struct gg_python_allocator *b)
+{
+	return a->context == b->context && a->malloc == b->malloc && a->calloc == b->calloc &&
+	       a->realloc == b->realloc && a->free == b->free;
+}
+
+/*
+ * Returns whether the functions that Python calls now do surely not call the hooks.  Either these
+ * were never there, or they are taken away, or what they have found is there again, or no other
+ * tool has hooks.
+ */
+static bool is_surely_uncalled(enum gg_python_domain which, const struct gg_python_allocator *now)
+{
+	return !is_placed[which] || are_same(now, &gg_python_hooks.domains[which].real) ||
+	       (python->is_initialized() && stand_alone());
+}
+
+/*
+ * As put_all_in_front() without Python's lock, so it allocates nothing.  Another thread may change
+ * the allocators at this moment, as the start of tracemalloc does.  Then one of the two changes may
+ * be lost, which look_after_hooks() finds.
+ */
+static void put_in_front_without_lock(void)
+{
+	static const char *const names[] = { "python.raw", "python.mem", "python.obj" };
+	struct gg_python_allocator now;
+
+	for (int i = GG_PYTHON_RAW; i <= GG_PYTHON_OBJ; i++) {
+		enum gg_python_domain which = (enum gg_python_domain)i;
+
+		python->get_allocator(which, &now);
+		if (!is_ours(which, &now) && !is_surely_uncalled(which, &now))
+			continue;
+		if (which == GG_PYTHON_OBJ && !is_ours(which, &now))
+			gg_python_hooks.arena_limit_bytes = find_arenas() ? SMALL_BYTES : 0;
+		put_in_front(which, &gg_python_hooks.domains[which], names[which]);
+	}
+}
+
 /* NULL: the process samples.  An older agent has a shorter table. */
 static const struct gg_exact_calls *find_exact_calls(void)
 {
@@ -366,15 +413,14 @@ static void take_away(enum gg_python_domain which)
 	struct gg_python_allocator now;
 
 	python->get_allocator(which, &now);
-	if (is_ours(which, &now))
-		python->set_allocator(which, &gg_python_hooks.domains[which].real);
+	if (!is_ours(which, &now))
+		return;
+	python->set_allocator(which, &gg_python_hooks.domains[which].real);
+	is_placed[which] = false;
 }
 
-void gg_python_uninstall(void)
+static void take_all_away(void)
 {
-	if (python == NULL)
-		return;
-	gg_store_relaxed(&is_wanted, 0);
 	take_away(GG_PYTHON_MEM);
 	take_away(GG_PYTHON_OBJ);
 	/* Frees pass unseen from now on, so that the set would be wrong. */
@@ -382,24 +428,45 @@ void gg_python_uninstall(void)
 	has_samples_in_arenas = false;
 }
 
+void gg_python_uninstall(void)
+{
+	if (python == NULL)
+		return;
+	gg_store_relaxed(&is_wanted, 0);
+	take_all_away();
+}
+
+void gg_python_detached(void)
+{
+	gg_store_relaxed(&is_wanted, 0);
+}
+
+/* Full fence: if another thread attaches meanwhile, it sees no hooks, or this one sees its wish. */
+void gg_python_hooks_leave_if_unwanted(void)
+{
+	struct gg_python_allocator now;
+
+	if (gg_load_relaxed(&is_wanted) != 0)
+		return;
+	python->get_allocator(GG_PYTHON_OBJ, &now);
+	if (!is_ours(GG_PYTHON_OBJ, &now))
+		return;
+	take_all_away();
+	gg_fence_full();
+	if (gg_load_relaxed(&is_wanted) != 0)
+		put_in_front_without_lock();
+}
+
 static int never(void)
 {
 	return 0;
 }
 
-const char *gg_python_install(bool native)
+/* Finds the interpreter.  Returns NULL, or the reason why the adapter knows none. */
+static const char *find_python(void)
 {
 	const char *why;
 
-	gg_python_hooks.with_native = native;
-	gg_embed_settings_find_agent(); /* geiger.record() loads both, perhaps after this library */
-	gg_store_relaxed(&is_wanted, 1);
-	if (python != NULL) {
-		offer_frames();
-		if (python->is_initialized())
-			put_all_in_front(true);
-		return NULL;
-	}
 	python = gg_python_find(&why);
 	gg_python_hooks.python = python;
 	gg_python_hooks.is_finalizing = never;
@@ -410,7 +477,44 @@ const char *gg_python_install(bool native)
 	pthread_atfork(NULL, NULL, gg_python_hooks_forked);
 	gg_python_hooks.exact = find_exact_calls();
 	note_own();
-	put_all_in_front(python->is_initialized() != 0);
+	return NULL;
+}
+
+const char *gg_python_install(bool native)
+{
+	const char *why = NULL;
+	bool is_first = python == NULL;
+
+	gg_python_hooks.with_native = native;
+	gg_embed_settings_find_agent(); /* geiger.record() loads both, perhaps after this library */
+	gg_store_relaxed(&is_wanted, 1);
+	if (is_first)
+		why = find_python();
+	if (why != NULL)
+		return why;
+	if (is_first || python->is_initialized())
+		put_all_in_front(python->is_initialized() != 0);
+	offer_frames();
+	return NULL;
+}
+
+const char *gg_python_attach(const struct gg_agent_functions *agent)
+{
+	const char *why = NULL;
+
+	gg_embed_settings_use_agent(agent);
+	if (gg_embed_agent() != agent)
+		return "the process records itself";
+	if (python == NULL)
+		why = find_python();
+	if (why != NULL)
+		return why;
+	if (gg_python_hooks.is_finalizing())
+		return "Python ends";
+	/* Sequentially consistent: gg_python_hooks_leave_if_unwanted(). */
+	gg_exchange_seq_cst(&is_wanted, 1);
+	geiger_thread_interval(0); /* applies the settings to this thread at once */
+	put_in_front_without_lock();
 	offer_frames();
 	return NULL;
 }

@@ -24,6 +24,8 @@
 
 #include <stdbool.h>
 
+struct gg_agent_functions;
+
 /*
  * Installs the hooks.  Call it before Python has started, or with its lock.  native: stacks also
  * have the interpreter's own frames.  A second call changes that, and installs hooks again that
@@ -33,9 +35,26 @@
 __attribute__((visibility("default"))) const char *gg_python_install(bool native);
 
 /*
- * Takes the hooks of mem and obj away again, where they are still in front.  Call it with Python's
- * lock when the recording has ended.  Those of raw and of arenas stay: they are rarely called, and
- * they keep what a thread may still read of another one's frames.
+ * As gg_python_install(), for an attached agent, whose table of functions it takes: in any thread,
+ * without Python's lock, also in the middle of an allocation.  It calls neither Python's allocators
+ * nor any function that waits for the lock.  So it cannot probe whether hooks of another tool,
+ * which came in front of geiger's, still call these.  It leaves such a domain as it is, and the
+ * hooks look again when Python takes its next arena.
+ */
+__attribute__((visibility("default"))) const char *gg_python_attach(
+	const struct gg_agent_functions *agent);
+
+/*
+ * The agent is detached: hooks of mem and obj take themselves away when a thread that has Python's
+ * lock next comes by.  It only sets a word, so any thread may call it, anywhere.
+ */
+__attribute__((visibility("default"))) void gg_python_detached(void);
+
+/*
+ * Takes the hooks of mem and obj away again, where they are still in front.  Call it when the
+ * recording has ended: with Python's lock, or at the safe point of a detach (abi/attach_request.h).
+ * Those of raw and of arenas stay: they are rarely called, and they keep what a thread may still
+ * read of another one's frames.
  */
 __attribute__((visibility("default"))) void gg_python_uninstall(void);
 

@@ -63,6 +63,13 @@ enum gg_attach_source {
 	GG_ATTACH_SOURCE_MIMALLOC  /* reserved: mimalloc states no number of this kind */
 };
 
+/* Whether Python's functions are shown.  Never renumber. */
+enum gg_attach_python {
+	GG_ATTACH_PYTHON_ABSENT, /* there is no CPython, or it is left out */
+	GG_ATTACH_PYTHON_SHOWN,  /* the adapter samples Python's allocators */
+	GG_ATTACH_PYTHON_REFUSED /* `reason` says why; malloc is sampled all the same */
+};
+
 enum gg_attach_state {
 	GG_ATTACH_STATE_NOTHING,  /* the process is as it was before the call */
 	GG_ATTACH_STATE_ATTACHED, /* hooks are in place, and a region is written */
@@ -96,9 +103,9 @@ struct gg_attach_result {
 	/* Bytes in use by the allocator's own count, read just before the first slot changed. */
 	int64_t in_use_bytes;              /* -1: unknown */
 	uint32_t in_use_source;            /* enum gg_attach_source */
-	uint32_t reserved;                 /* 0 */
+	uint32_t python;                   /* enum gg_attach_python */
 	char region[GG_ATTACH_PATH_MAX];   /* path of the region, as this process sees it; or "" */
-	char reason[GG_ATTACH_REASON_MAX]; /* in words if it failed, or "" */
+	char reason[GG_ATTACH_REASON_MAX]; /* in words if it, or Python's part, failed; or "" */
 };
 
 typedef int gg_attach_entry(const struct gg_attach_request *request,

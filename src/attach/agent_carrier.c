@@ -22,8 +22,6 @@
 #define MFD_EXEC 0x10u /* since Linux 6.3 */
 #endif
 
-#define FILE_NAME "geiger-agent"
-
 enum { PATH_BYTES = 96, WORDS_BYTES = 256 };
 
 /* Writes the agent to a descriptor.  Returns 0 or -errno. */
@@ -45,10 +43,10 @@ static int write_agent(const struct gg_agent_carrier *carrier, int fd)
 /* Makes geiger's own memory file.  Without it there are other ways, so no failure is reported. */
 static int make_own_file(const struct gg_agent_carrier *carrier)
 {
-	int fd = memfd_create(FILE_NAME, MFD_CLOEXEC | MFD_EXEC);
+	int fd = memfd_create(carrier->what->file_name, MFD_CLOEXEC | MFD_EXEC);
 
 	if (fd < 0 && errno == EINVAL) /* an older kernel, where each such file may be executed */
-		fd = memfd_create(FILE_NAME, MFD_CLOEXEC);
+		fd = memfd_create(carrier->what->file_name, MFD_CLOEXEC);
 	if (fd >= 0 && write_agent(carrier, fd) < 0) {
 		close(fd);
 		fd = -1;
@@ -56,8 +54,14 @@ static int make_own_file(const struct gg_agent_carrier *carrier)
 	return fd;
 }
 
-int gg_agent_carrier_open(struct gg_agent_carrier *carrier, const char *path,
-                          struct gg_error *error)
+const struct gg_carried_library gg_carried_agent = { "geiger-agent", "fd", GG_ATTACH_ENTRY,
+	                                             "the agent" };
+const struct gg_carried_library gg_carried_python = { "libgeiger-python.so", "fd/.",
+	                                              "gg_python_attach",
+	                                              "the adapter for Python" };
+
+int gg_agent_carrier_open(struct gg_agent_carrier *carrier, const struct gg_carried_library *what,
+                          const char *path, struct gg_error *error)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC), status = 0;
 	struct stat file;
@@ -72,7 +76,8 @@ int gg_agent_carrier_open(struct gg_agent_carrier *carrier, const char *path,
 		if (bytes == MAP_FAILED)
 			status = -errno;
 		else
-			*carrier = (struct gg_agent_carrier){ bytes, (size_t)file.st_size, -1 };
+			*carrier = (struct gg_agent_carrier){ what, bytes, (size_t)file.st_size,
+				                              -1 };
 	}
 	if (fd >= 0)
 		close(fd);
@@ -160,11 +165,12 @@ static int64_t call_system(const struct loader_calls *calls, struct gg_borrowed_
 }
 
 /* Makes the empty file.  Returns its descriptor in the process. */
-static int64_t make_file(const struct loader_calls *calls, struct gg_borrowed_thread *thread,
-                         struct gg_error *error)
+static int64_t make_file(const struct gg_agent_carrier *carrier, const struct loader_calls *calls,
+                         struct gg_borrowed_thread *thread, struct gg_error *error)
 {
 	const struct gg_remote_memory *memory = thread->tracer->memory;
-	int64_t fd = gg_remote_memory_write(memory, thread->scratch, FILE_NAME, sizeof(FILE_NAME));
+	const char *name = carrier->what->file_name;
+	int64_t fd = gg_remote_memory_write(memory, thread->scratch, name, strlen(name) + 1);
 
 	if (fd == 0)
 		fd = call_system(calls, thread, SYS_memfd_create, thread->scratch,
@@ -213,7 +219,8 @@ static bool find_own_path(const struct gg_agent_carrier *carrier, char path[PATH
 	snprintf(path, PATH_BYTES, "/proc/%d", (int)pid);
 	if (carrier->fd < 0 || stat(path, &owner) < 0 || owner.st_uid != geteuid())
 		return false;
-	snprintf(path, PATH_BYTES, "/proc/%d/fd/%d", (int)getpid(), carrier->fd);
+	snprintf(path, PATH_BYTES, "/proc/%d/%s/%d", (int)getpid(), carrier->what->fd_folder,
+	         carrier->fd);
 	snprintf(theirs, sizeof(theirs), "/proc/%d/root%s", (int)pid, path);
 	return is_same_file(path, theirs);
 }
@@ -222,17 +229,19 @@ static bool find_own_path(const struct gg_agent_carrier *carrier, char path[PATH
  * Chooses the path by which the process reaches its own file: by its pid, which debuggers
  * understand as well, if its /proc is that of its own pid namespace.
  */
-static void choose_path(char path[PATH_BYTES], pid_t pid, pid_t inner_pid, int64_t fd)
+static void choose_path(const struct gg_agent_carrier *carrier, char path[PATH_BYTES], pid_t pid,
+                        pid_t inner_pid, int64_t fd)
 {
+	const char *folder = carrier->what->fd_folder;
 	char place[PATH_BYTES];
 
 	snprintf(place, sizeof(place), "/proc/%d/fd/%" PRId64, (int)pid, fd);
 	snprintf(path, PATH_BYTES, "/proc/%d/root/proc/%d/fd/%" PRId64, (int)pid, (int)inner_pid,
 	         fd);
 	if (is_same_file(place, path))
-		snprintf(path, PATH_BYTES, "/proc/%d/fd/%" PRId64, (int)inner_pid, fd);
+		snprintf(path, PATH_BYTES, "/proc/%d/%s/%" PRId64, (int)inner_pid, folder, fd);
 	else
-		snprintf(path, PATH_BYTES, "/proc/self/fd/%" PRId64, fd);
+		snprintf(path, PATH_BYTES, "/proc/self/%s/%" PRId64, folder, fd);
 }
 
 /* Finds the agent among the modules; the loader adds it to the end of its list. */
@@ -263,8 +272,8 @@ int gg_agent_carrier_find(const struct gg_remote_memory *memory, const char *nam
 }
 
 /* Has the file loaded.  The result of dlopen() is whether the agent is among the modules then. */
-static int load_file(const struct loader_calls *calls, struct gg_borrowed_thread *thread,
-                     const char *path, struct gg_error *error)
+static int load_file(const struct gg_agent_carrier *carrier, const struct loader_calls *calls,
+                     struct gg_borrowed_thread *thread, const char *path, struct gg_error *error)
 {
 	const struct gg_remote_memory *memory = thread->tracer->memory;
 	struct gg_remote_call call = { .function = calls->open_library,
@@ -276,15 +285,15 @@ static int load_file(const struct loader_calls *calls, struct gg_borrowed_thread
 
 	if (status == 0)
 		status = gg_borrowed_thread_call(thread, &call, error);
-	if (status < 0 || find_agent(memory, GG_ATTACH_ENTRY, &address) == 0)
+	if (status < 0 || find_agent(memory, carrier->what->entry, &address) == 0)
 		return status;
 	call = (struct gg_remote_call){ .function = calls->last_error,
 		                        .wants_result = thread->code.store_result != 0 };
 	if (calls->last_error != 0 && gg_borrowed_thread_call(thread, &call, error) == 0 &&
 	    call.result != 0)
 		gg_remote_memory_read_text(memory, call.result, words, sizeof(words));
-	return gg_error_set(error, -ENOEXEC, "attach", NULL, "its loader refused the agent: %s",
-	                    words[0] != '\0' ? words : "it did not say why");
+	return gg_error_set(error, -ENOEXEC, "attach", NULL, "its loader refused %s: %s",
+	                    carrier->what->kind, words[0] != '\0' ? words : "it did not say why");
 }
 
 /* --- where memory files are refused --- */
@@ -318,8 +327,8 @@ static int load_from(const struct gg_agent_carrier *carrier, const struct loader
 
 	if (place < 0)
 		return -ENOENT;
-	snprintf(path, sizeof(path), "%s/" FILE_NAME "-%d-%d.so", directory, (int)thread->tid,
-	         (int)getpid());
+	snprintf(path, sizeof(path), "%s/%s-%d-%d.so", directory, carrier->what->file_name,
+	         (int)thread->tid, (int)getpid());
 	name = strrchr(path, '/') + 1;
 	fd = openat(place, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0755);
 	is_made = fd >= 0;
@@ -331,7 +340,7 @@ static int load_from(const struct gg_agent_carrier *carrier, const struct loader
 	}
 	status = fill_file(carrier, fd, path, error);
 	if (status == 0)
-		status = load_file(calls, thread, path, error);
+		status = load_file(carrier, calls, thread, path, error);
 	if (is_made)
 		unlinkat(place, name, 0);
 	close(place);
@@ -377,11 +386,11 @@ int gg_agent_carrier_load(const struct gg_agent_carrier *carrier, struct gg_borr
 	if (status < 0)
 		return status;
 	if (find_own_path(carrier, path, thread->tracer->pid)) {
-		status = load_file(&calls, thread, path, error);
+		status = load_file(carrier, &calls, thread, path, error);
 		if (status == 0 || thread->is_lost)
 			return status;
 	}
-	fd = make_file(&calls, thread, error);
+	fd = make_file(carrier, &calls, thread, error);
 	if (fd < 0 && !thread->is_lost)
 		return load_copy(carrier, &calls, thread, (int)fd, error);
 	if (fd < 0)
@@ -389,9 +398,9 @@ int gg_agent_carrier_load(const struct gg_agent_carrier *carrier, struct gg_borr
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/fd/%" PRId64, (int)thread->tracer->pid,
 	         (int)thread->tid, fd);
 	status = fill_file(carrier, open(path, O_WRONLY | O_CLOEXEC), path, error);
-	choose_path(path, thread->tracer->pid, inner_pid, fd);
+	choose_path(carrier, path, thread->tracer->pid, inner_pid, fd);
 	if (status == 0)
-		status = load_file(&calls, thread, path, error);
+		status = load_file(carrier, &calls, thread, path, error);
 	if (!thread->is_lost)
 		call_system(&calls, thread, SYS_close, (uint64_t)fd, 0, NULL);
 	return status;

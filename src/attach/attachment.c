@@ -15,6 +15,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -40,6 +41,11 @@ _Static_assert(sizeof(struct gg_attach_request) + sizeof(struct gg_attach_result
                        GG_BORROWED_SCRATCH_BYTES,
                "both fit beside each other");
 
+/* The libraries that a thread of the process loads; a closed one is left out. */
+struct carriers {
+	struct gg_agent_carrier agent, python;
+};
+
 /* Memory of the helper and of its guardian. */
 struct helper {
 	struct gg_trap_plan plan;
@@ -52,6 +58,8 @@ struct helper {
 	pid_t guardian;
 	const struct gg_survey *survey;
 	const struct gg_attachment_options *options; /* NULL: detach */
+	/* A call for which filters would end a process with Python's adapter, or NULL. */
+	const char *deadly_to_python;
 };
 
 /* Returns the highest real-time priority of the process's threads, or 0 without such a thread. */
@@ -194,6 +202,31 @@ static const char *advise(int status)
 	}
 }
 
+/* Removes the line of a variable from the options of a request. */
+static void drop_option(char *options, const char *variable)
+{
+	size_t length = strlen(variable);
+
+	for (char *line = options; *line != '\0';) {
+		char *end = line + strcspn(line, "\n");
+
+		end += *end == '\n';
+		if (strncmp(line, variable, length) == 0 && line[length] == '=')
+			memmove(line, end, strlen(end) + 1);
+		else
+			line = end;
+	}
+}
+
+static int write_request(const struct helper *helper, uint64_t place)
+{
+	struct gg_attach_request request = helper->options->request;
+
+	if (helper->deadly_to_python != NULL)
+		drop_option(request.options, "GEIGER_PYTHON");
+	return gg_remote_memory_write(&helper->survey->memory, place, &request, sizeof(request));
+}
+
 /* Calls an entry of the agent: attach with a request, or detach. */
 static int call_entry(struct helper *helper, struct gg_borrowed_thread *thread,
                       struct gg_error *error)
@@ -212,38 +245,63 @@ static int call_entry(struct helper *helper, struct gg_borrowed_thread *thread,
 	call.arguments[1] = helper->options != NULL ? place : 0;
 	*result = (struct gg_attach_result){ .status = -EIO };
 	if (helper->options != NULL)
-		status = gg_remote_memory_write(memory, thread->scratch, &helper->options->request,
-		                                sizeof(helper->options->request));
+		status = write_request(helper, thread->scratch);
 	if (status == 0)
 		status = gg_remote_memory_write(memory, place, result, sizeof(*result));
 	if (status == 0)
 		status = gg_borrowed_thread_call(thread, &call, error);
 	if (status == 0)
 		status = gg_remote_memory_read(memory, place, result, sizeof(*result));
-	if (status == 0 && result->status < 0) {
-		result->reason[sizeof(result->reason) - 1] = '\0';
+	result->reason[sizeof(result->reason) - 1] = '\0';
+	if (status == 0 && result->status == 0 && helper->deadly_to_python != NULL) {
+		result->python = GG_ATTACH_PYTHON_REFUSED;
+		snprintf(result->reason, sizeof(result->reason),
+		         "its seccomp filters would end it for %s()", helper->deadly_to_python);
+	}
+	if (status == 0 && result->status < 0)
 		status = gg_error_set(
 			error, result->status, "the agent", advise(result->status), "%s",
 			result->reason[0] != '\0' ? result->reason : strerror(-result->status));
-	}
 	return status;
 }
 
-/* Does everything in the borrowed thread. */
-static int use_thread(struct helper *helper, const struct gg_agent_carrier *carrier,
-                      struct gg_borrowed_thread *thread, struct gg_error *error)
+static int load(const struct helper *helper, const struct gg_agent_carrier *carrier,
+                struct gg_borrowed_thread *thread, struct gg_error *error)
 {
 	const struct gg_survey *survey = helper->survey;
+
+	return gg_agent_carrier_load(carrier, thread, survey->facts.inner_pid, &survey->modules,
+	                             survey->libc, error);
+}
+
+/* Does everything in the borrowed thread.  The agent goes on without Python's adapter. */
+static int use_thread(struct helper *helper, const struct carriers *carriers,
+                      struct gg_borrowed_thread *thread, struct gg_error *error)
+{
 	int status = 0;
 
-	if (carrier->bytes != NULL)
-		status = gg_agent_carrier_load(carrier, thread, survey->facts.inner_pid,
-		                               &survey->modules, survey->libc, error);
+	if (carriers->agent.bytes != NULL)
+		status = load(helper, &carriers->agent, thread, error);
+	if (status == 0 && carriers->python.bytes != NULL && helper->deadly_to_python == NULL &&
+	    load(helper, &carriers->python, thread, error) < 0 && thread->is_lost)
+		status = -EIO;
 	return status < 0 ? status : call_entry(helper, thread, error);
 }
 
+static bool has(const struct gg_survey *survey, const char *function)
+{
+	struct gg_remote_symbol symbol;
+
+	return gg_remote_modules_find(&survey->modules, &survey->memory, function, &symbol);
+}
+
+static bool has_python(const struct gg_survey *survey)
+{
+	return has(survey, "PyMem_SetAllocator");
+}
+
 static int run_at_safe_point(struct helper *helper, struct gg_safe_point_search *search,
-                             const struct gg_agent_carrier *carrier, struct gg_error *error)
+                             const struct carriers *carriers, struct gg_error *error)
 {
 	struct gg_attachment *attachment = &helper->attachment;
 	struct gg_tracer *tracer = search->tracer;
@@ -260,9 +318,12 @@ static int run_at_safe_point(struct helper *helper, struct gg_safe_point_search 
 		return status;
 	attachment->waited_ns = gg_clock_monotonic_ns() - search->begin_ns;
 	attachment->was_idle = point.is_idle;
-	if (helper->survey->facts.seccomp_mode == 2)
+	if (helper->survey->facts.seccomp_mode == 2) {
 		status = gg_filter_check(point.tid, !helper->survey->facts.has_inherited_filters,
 		                         error);
+		if (helper->options != NULL && has_python(helper->survey))
+			helper->deadly_to_python = gg_filter_check_python(point.tid);
+	}
 	if (status == 0)
 		status = gg_borrowed_thread_begin(&thread, tracer, point.tid, &point.registers,
 		                                  &code, error);
@@ -271,7 +332,7 @@ static int run_at_safe_point(struct helper *helper, struct gg_safe_point_search 
 		return status;
 	}
 	run_ns = gg_tracer_run_ns(tracer, point.tid);
-	status = use_thread(helper, carrier, &thread, error);
+	status = use_thread(helper, carriers, &thread, error);
 	attachment->borrowed_run_ns = gg_tracer_run_ns(tracer, point.tid) - run_ns;
 	attachment->is_lost = thread.is_lost;
 	gg_borrowed_thread_end(&thread);
@@ -279,8 +340,7 @@ static int run_at_safe_point(struct helper *helper, struct gg_safe_point_search 
 	return status;
 }
 
-static int run_steps(struct helper *helper, const struct gg_agent_carrier *carrier,
-                     struct gg_error *error)
+static int run_steps(struct helper *helper, const struct carriers *carriers, struct gg_error *error)
 {
 	static struct gg_remote_unwinder unwinder;
 	static struct gg_safe_point_search search;
@@ -300,7 +360,7 @@ static int run_steps(struct helper *helper, const struct gg_agent_carrier *carri
 	search.guardian = helper->guardian;
 	status = gg_tracer_seize(&tracer, error);
 	if (status == 0)
-		status = run_at_safe_point(helper, &search, carrier, error);
+		status = run_at_safe_point(helper, &search, carriers, error);
 	if (status == -ETIMEDOUT && !is_first)
 		gg_error_set(error, status, "attach", "Run geiger as root.",
 		             "not attached: a thread has a real-time priority that geiger may not "
@@ -323,7 +383,7 @@ static int open_agent(const struct helper *helper, struct gg_agent_carrier *carr
 	GG_CLEANUP(gg_buf_done) struct gg_buf old = { 0 };
 
 	if (helper->survey->glibc_minor >= GG_SURVEY_GLIBC_OWN)
-		return gg_agent_carrier_open(carrier, agent, error);
+		return gg_agent_carrier_open(carrier, &gg_carried_agent, agent, error);
 	gg_buf_printf(&old, "%.*s-2.%d%s", end != NULL ? (int)(end - agent) : (int)strlen(agent),
 	              agent, GG_SURVEY_GLIBC_LEAST, end != NULL ? end : "");
 	if (access(gg_buf_text(&old), R_OK) < 0)
@@ -331,13 +391,47 @@ static int open_agent(const struct helper *helper, struct gg_agent_carrier *carr
 			error, -ENOENT, gg_buf_text(&old), NULL,
 			"its glibc is 2.%d, and the agent for such an old one is missing",
 			helper->survey->glibc_minor);
-	return gg_agent_carrier_open(carrier, gg_buf_text(&old), error);
+	return gg_agent_carrier_open(carrier, &gg_carried_agent, gg_buf_text(&old), error);
+}
+
+/* True if the process, which may be in a container, reaches this file by the same path. */
+static bool reaches(const struct gg_survey *survey, const char *path)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf theirs = { 0 };
+	struct stat here, there;
+
+	gg_buf_printf(&theirs, "/proc/%d/root%s", (int)survey->facts.pid, path);
+	return survey->facts.user == geteuid() && !theirs.failed && stat(path, &here) == 0 &&
+	       stat(gg_buf_text(&theirs), &there) == 0 && here.st_dev == there.st_dev &&
+	       here.st_ino == there.st_ino;
+}
+
+/*
+ * The agent loads Python's adapter from its file.  If the process cannot reach that, it travels as
+ * the agent does.
+ */
+static void open_python(const struct helper *helper, struct gg_agent_carrier *carrier)
+{
+	static const char variable[] = "GEIGER_PYTHON=/";
+	GG_CLEANUP(gg_buf_done) struct gg_buf path = { 0 };
+	const char *line = helper->options != NULL
+	                           ? strstr(helper->options->request.options, variable)
+	                           : NULL;
+	struct gg_error ignored;
+
+	if (line == NULL || !has_python(helper->survey) || has(helper->survey, "gg_python_install"))
+		return;
+	line += sizeof(variable) - 2;
+	gg_buf_append(&path, line, strcspn(line, "\n"));
+	if (!path.failed && !reaches(helper->survey, gg_buf_text(&path)) &&
+	    gg_agent_carrier_open(carrier, &gg_carried_python, gg_buf_text(&path), &ignored) < 0)
+		*carrier = (struct gg_agent_carrier){ .fd = -1 };
 }
 
 /* Runs in the helper process, which has the caller's memory and no threads but its own. */
 _Noreturn static void run_helper(struct helper *helper)
 {
-	struct gg_agent_carrier carrier = { 0 };
+	struct carriers carriers = { 0 };
 	sigset_t all;
 	int status = 0;
 
@@ -348,9 +442,10 @@ _Noreturn static void run_helper(struct helper *helper)
 	prctl(PR_SET_TIMERSLACK, 1); /* a look at the threads comes in time */
 	helper->attachment.was_resident = helper->survey->agent != GG_SURVEY_AGENT_ABSENT;
 	if (!helper->attachment.was_resident)
-		status = open_agent(helper, &carrier, &helper->error);
+		status = open_agent(helper, &carriers.agent, &helper->error);
+	open_python(helper, &carriers.python);
 	if (status == 0)
-		status = run_steps(helper, &carrier, &helper->error);
+		status = run_steps(helper, &carriers, &helper->error);
 	helper->status = status;
 	/* Pairs with the guardian's load. */
 	gg_store_release(&helper->is_done, 1);

@@ -43,16 +43,18 @@ enum {
 #define READ_EXEC (PROT_READ | PROT_EXEC)
 #define DATA      (PROT_READ | PROT_WRITE)
 
+struct checked_call {
+	uint32_t number;
+	const char *name;
+	uint64_t arguments[6];
+};
+
 /*
  * The calls of the loader, the agent's start and its later work (docs/internals/AGENT.md), and the
  * wait frame, with arguments as they have them.  An attach to a program whose filters end it for
  * any other call tests that the list is whole (tests/attach/test_attach_places.py).
  */
-static const struct checked_call {
-	uint32_t number;
-	const char *name;
-	uint64_t arguments[6];
-} calls[] = {
+static const struct checked_call calls[] = {
 	{ SYS_memfd_create, "memfd_create", { ADDRESS, MFD_CLOEXEC | EXECUTABLE_FILE } },
 	{ SYS_memfd_create, "memfd_create", { ADDRESS, MFD_CLOEXEC } },
 	{ SYS_openat, "openat", { HERE, ADDRESS, READ_ONLY } },
@@ -114,6 +116,11 @@ static const struct checked_call {
 	{ SYS_kill, "kill", { 1 << 15, 0 } },
 	{ SYS_tgkill, "tgkill", { 1 << 15, 1 << 15, 0 } },
 	{ SYS_nanosleep, "nanosleep", { ADDRESS, 0 } },
+};
+
+/* The adapter for Python makes these calls as well (bindings/python/object_types.c). */
+static const struct checked_call python_calls[] = {
+	{ SYS_process_vm_readv, "process_vm_readv", { 1 << 15, ADDRESS, 1, ADDRESS, 1, 0 } },
 };
 
 static uint32_t compute(uint16_t operation, uint32_t a, uint32_t b)
@@ -225,26 +232,29 @@ static uint32_t run_filter(const struct sock_filter *code, int count,
 	return SECCOMP_RET_KILL_PROCESS;
 }
 
-/* Returns the name of a call for which a filter ends the process, or NULL. */
-static const char *find_deadly(const struct sock_filter *code, int count)
+/* Returns the name of the first call for which a filter ends the process, or NULL. */
+static const char *find_deadly_in(const struct sock_filter *code, int count,
+                                  const struct checked_call *checked, size_t checked_count)
 {
 	struct seccomp_data data = { .arch = AUDIT_ARCH_X86_64 };
 
-	for (size_t i = 0; i < GG_COUNT(calls); i++) {
+	for (size_t i = 0; i < checked_count; i++) {
 		uint32_t action;
 
-		data.nr = (int)calls[i].number;
-		for (size_t j = 0; j < GG_COUNT(calls[i].arguments); j++)
-			data.args[j] = calls[i].arguments[j];
+		data.nr = (int)checked[i].number;
+		for (size_t j = 0; j < GG_COUNT(checked[i].arguments); j++)
+			data.args[j] = checked[i].arguments[j];
 		action = run_filter(code, count, &data) & SECCOMP_RET_ACTION_FULL;
 		if (action == SECCOMP_RET_KILL_PROCESS || action == SECCOMP_RET_KILL_THREAD ||
 		    action == SECCOMP_RET_TRAP)
-			return calls[i].name;
+			return checked[i].name;
 	}
 	return NULL;
 }
 
-int gg_filter_check(pid_t tid, bool must_read, struct gg_error *error)
+/* Checks all filters of the thread, and counts those that the kernel shows. */
+static const char *find_deadly(pid_t tid, const struct checked_call *checked, size_t checked_count,
+                               uintptr_t *ret_filters)
 {
 	static struct sock_filter code[BPF_MAXINSNS];
 	const char *deadly = NULL;
@@ -256,18 +266,34 @@ int gg_filter_check(pid_t tid, bool must_read, struct gg_error *error)
 
 		if (count <= 0)
 			break;
-		deadly = find_deadly(code, (int)count);
+		deadly = find_deadly_in(code, (int)count, checked, checked_count);
 	}
+	*ret_filters = i;
+	return deadly;
+}
+
+int gg_filter_check(pid_t tid, bool must_read, struct gg_error *error)
+{
+	uintptr_t filters;
+	const char *deadly = find_deadly(tid, calls, GG_COUNT(calls), &filters);
+
 	if (deadly != NULL)
 		return gg_error_set(
 			error, -EPERM, "attach", "Start it with the agent ('geiger env').",
 			"not attached: its seccomp filters would end it for %s()", deadly);
-	if (must_read && i == 0)
+	if (must_read && filters == 0)
 		return gg_error_set(error, -EPERM, "attach",
 		                    "Start it with the agent ('geiger env').",
 		                    "not attached: the kernel does not show its seccomp filters, "
 		                    "which may end it for calls that the agent makes");
 	return 0;
+}
+
+const char *gg_filter_check_python(pid_t tid)
+{
+	uintptr_t filters;
+
+	return find_deadly(tid, python_calls, GG_COUNT(python_calls), &filters);
 }
 
 #else
@@ -276,6 +302,12 @@ int gg_filter_check(pid_t tid, bool must_read, struct gg_error *error)
 {
 	(void)tid, (void)must_read, (void)error;
 	return 0;
+}
+
+const char *gg_filter_check_python(pid_t tid)
+{
+	(void)tid;
+	return NULL;
 }
 
 #endif

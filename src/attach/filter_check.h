@@ -21,3 +21,9 @@
  * the result is 0, or -EPERM if `must_read`.  The thread must be stopped, and traced by the caller.
  */
 GG_MUST_CHECK int gg_filter_check(pid_t tid, bool must_read, struct gg_error *error);
+
+/*
+ * Returns the name of a call of the adapter for Python for which a filter ends the process; NULL:
+ * there is no such call.  The thread is as above.
+ */
+const char *gg_filter_check_python(pid_t tid);

@@ -91,7 +91,8 @@ static int let_attach(const struct gg_launch_environment *settings, void *contex
 
 	inside->request.version = GG_ATTACH_VERSION;
 	inside->request.bytes = sizeof(inside->request);
-	status = gg_attach_run_fill(&inside->request, settings, error);
+	/* The process loads the adapter by itself, with Python's lock. */
+	status = gg_attach_run_fill(&inside->request, settings, true, error);
 	if (status < 0)
 		return status;
 	gg_buf_printf(&lines, "%d\n%s\n%s\n", (int)getpid(), inside->agent, find_adapter(settings));

@@ -31,6 +31,18 @@ static void append_head(const struct gg_survey *survey, const struct gg_attachme
 	              count == 1 ? "" : "s");
 }
 
+static const char *const python_names[] = {
+	[GG_ATTACH_PYTHON_ABSENT] = NULL,
+	[GG_ATTACH_PYTHON_SHOWN] = "shown",
+	[GG_ATTACH_PYTHON_REFUSED] = "refused",
+};
+
+/* NULL: the process has no CPython. */
+static const char *python_of(const struct gg_attach_result *result)
+{
+	return result->python < GG_COUNT(python_names) ? python_names[result->python] : NULL;
+}
+
 void gg_attach_result_append(const struct gg_survey *survey, const struct gg_attachment *attachment,
                              bool names_region, struct gg_buf *out)
 {
@@ -60,6 +72,12 @@ void gg_attach_result_append(const struct gg_survey *survey, const struct gg_att
 	if (result->in_use_bytes >= 0 && source != NULL)
 		gg_buf_printf(out, "geiger: %s is older and not seen, by the count of %s\n",
 		              gg_size_format((double)result->in_use_bytes, size), source);
+	if (result->python == GG_ATTACH_PYTHON_SHOWN)
+		gg_buf_append_text(out, "geiger: Python's functions and objects are shown from now "
+		                        "on\n");
+	else if (result->python == GG_ATTACH_PYTHON_REFUSED)
+		gg_buf_printf(out, "geiger: no Python functions are shown: %s\n",
+		              GG_PRINTABLE(result->reason));
 	if (names_region && result->region[0] != '\0')
 		gg_buf_printf(out,
 		              "geiger: its region is %s: 'geiger report %d' reads it, 'geiger "
@@ -96,6 +114,9 @@ void gg_attach_result_append_json(const struct gg_survey *survey,
 	if (result->in_use_bytes >= 0)
 		gg_json_integer(json, "older_bytes", (uint64_t)result->in_use_bytes);
 	gg_json_text(json, "older_by", source_name(result->in_use_source));
+	gg_json_text(json, "python", python_of(result));
+	if (result->python == GG_ATTACH_PYTHON_REFUSED)
+		gg_json_text(json, "python_reason", result->reason);
 	gg_json_integer(json, "waited_ns", attachment->waited_ns);
 	gg_json_integer(json, "borrowed_ns", attachment->borrowed_ns);
 	gg_json_integer(json, "borrowed_run_ns", attachment->borrowed_run_ns);

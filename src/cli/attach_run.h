@@ -37,12 +37,12 @@ struct gg_attach_run {
 };
 
 /*
- * Makes the request to the agent from its settings.  Returns 0 or -Exxx, if they do not fit into a
- * request.
+ * Makes the request to the agent from its settings; without_python: it leaves Python's adapter out.
+ * Returns 0 or -Exxx, if they do not fit into a request.
  */
 GG_MUST_CHECK int gg_attach_run_fill(struct gg_attach_request *request,
                                      const struct gg_launch_environment *settings,
-                                     struct gg_error *error);
+                                     bool without_python, struct gg_error *error);
 
 /* Attaches with these settings of the agent.  Returns 0 or -Exxx, as gg_attachment_run() does. */
 GG_MUST_CHECK int gg_attach_run_enter(struct gg_attach_run *run,

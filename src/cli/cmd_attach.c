@@ -51,7 +51,7 @@ static const struct gg_option attach_option_table[] = {
 	{ "cgroup", 0, GG_OPTION_TEXT, offsetof(struct gg_attach_options, group), "PATH",
 	  "every process of this control group, and below it" },
 	{ "only", 0, GG_OPTION_CHOICE, offsetof(struct gg_attach_options, only),
-	  "native|jvm|dotnet|python", "which memory to profile; default: all but python" },
+	  "native|jvm|dotnet|python", "which memory to profile; default: all of it" },
 	{ "from-inside", 0, GG_OPTION_FLAG, offsetof(struct gg_attach_options, from_inside), NULL,
 	  "with -o: the process loads the agent by itself" },
 	{ "dry-run", 'n', GG_OPTION_FLAG, offsetof(struct gg_attach_options, dry_run), NULL,
@@ -206,8 +206,9 @@ static int check_request(struct gg_attach_options *given, struct gg_error *error
 {
 	if (given->only == GG_ATTACH_PYTHON)
 		return gg_error_set(error, -EINVAL, "attach: --only",
-		                    "Leave it out, or give native, jvm or dotnet.",
-		                    "geiger cannot attach to the heap of Python alone yet");
+		                    "Leave it out; 'geiger report --only-python' shows its "
+		                    "functions alone.",
+		                    "an attach cannot sample the heaps of Python alone");
 	if (given->only == GG_ATTACH_DOTNET && given->output == NULL && !given->dry_run)
 		return gg_error_set(error, -EINVAL, "attach: --only dotnet", "Add -o FILE.",
 		                    ".NET's memory can only be recorded");

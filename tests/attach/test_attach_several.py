@@ -221,7 +221,7 @@ def requests():
             ("a_name_and_a_group_are_too_much", ["--all", "x", "--cgroup", "y"], "give a pid, --all NAME"),
             ("several_have_no_recording", ["--all", "x", "-o", "f"], "a recording follows one process"),
             ("only_dotnet_needs_a_profile", ["--only", "dotnet", "1"], "memory can only be recorded"),
-            ("only_python_is_not_there_yet", ["--only", "python", "1"], "cannot attach to the heap of Python alone yet"),
+            ("only_python_is_not_to_be_had", ["--only", "python", "1"], "an attach cannot sample the heaps of Python alone"),
             ("only_another_is_a_wrong_request", ["--only", "ruby", "1"], "native|jvm|dotnet|python")):
         got = geiger("attach", *words)
         check(name, None if got.returncode == 2 and said in got.stderr else f"{got.returncode}: {got.stderr}")

@@ -8,6 +8,8 @@
  *   3. make the region, and start recording; no hook is reachable yet
  *   4. lead the slots of all modules to the hooks, frees first
  *   5. in a Java VM, load the adapter, whose thread joins the VM later
+ *   6. in a program with CPython, load the adapter, which puts its hooks in front of Python's
+ *      allocators at once
  */
 #include <errno.h>
 #include <pthread.h>
@@ -23,11 +25,13 @@
 #include "preload/attach/loader_lock.h"
 #include "preload/attach/redirects.h"
 #include "preload/jvm_adapter.h"
+#include "preload/python_adapter.h"
 #include "runtime/agent_log.h"
 #include "runtime/platform/allocator_functions.h"
 #include "runtime/platform/elf_lookup.h"
 #include "runtime/platform/real_functions.h"
 #include "runtime/platform/sanitizer.h"
+#include "runtime/platform/seccomp.h"
 #include "runtime/process.h"
 #include "runtime/signals/signal_mask.h"
 #include "runtime/start.h"
@@ -249,8 +253,10 @@ int geiger_agent_attach(const struct gg_attach_request *request, struct gg_attac
 	status = check(request, result);
 	if (status == 0)
 		status = attach_here(request, result);
-	if (status == 0)
+	if (status == 0) {
 		gg_jvm_adapter_load();
+		result->python = gg_python_adapter_attach(result->reason, sizeof(result->reason));
+	}
 	end_result(result, begin_ns);
 	errno = saved_errno;
 	return status;
@@ -290,6 +296,9 @@ int geiger_agent_detach(struct gg_attach_result *result)
 
 	begin_result(result);
 	status = detach_here(result);
+	/* In a sandbox the hooks stay. */
+	if (status == 0 && !gg_seccomp_is_entered())
+		gg_python_adapter_leave();
 	end_result(result, begin_ns);
 	errno = saved_errno;
 	return status;

@@ -9,6 +9,7 @@
 #include "base/atomic.h"
 #include "base/clock.h"
 #include "base/time_units.h"
+#include "preload/python_adapter.h"
 #include "runtime/platform/seccomp.h"
 #include "runtime/signals/signal_mask.h"
 #include "runtime/start.h"
@@ -120,6 +121,8 @@ int gg_attach_upkeep_detach(struct gg_slot_scan_result *ret_result)
 	gg_signal_mask_block(&before);
 	if (lock()) {
 		status = gg_start_detach() ? 0 : -EALREADY;
+		if (status == 0)
+			gg_python_adapter_detached();
 		/* In a sandbox the hooks stay.  They only pass calls on. */
 		if (status == 0 && !gg_seccomp_is_entered())
 			*ret_result = gg_slot_scan_remove();

@@ -142,11 +142,15 @@ static bool is_prefixed(const char *const *prefix_list, size_t prefix_count,
  */
 static bool is_allocator(const char *module)
 {
-	static const char *const names[] = {
-		"libgeiger-agent.so",     "libgeiger-python.so", "geiger.so",
-		"libjemalloc.so",         "libtcmalloc",         "libmimalloc",
-		"libheaptrack_preload.so"
-	};
+	static const char *const names[] = { "libgeiger-agent.so",
+		                             "libgeiger-python.so",
+		                             "memfd:geiger-agent",
+		                             "memfd:libgeiger-python.so",
+		                             "geiger.so",
+		                             "libjemalloc.so",
+		                             "libtcmalloc",
+		                             "libmimalloc",
+		                             "libheaptrack_preload.so" };
 	const char *name = gg_path_base(module);
 
 	for (size_t i = 0; i < GG_COUNT(names); i++)
