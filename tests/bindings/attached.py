@@ -7,6 +7,7 @@ Each prints "ready" when it may be attached to, and ends with status 5.  It runs
 from 3.8 on.
 """
 
+import ctypes
 import itertools
 import json
 import os
@@ -170,6 +171,32 @@ def cycles(command):
     tracemalloc.stop()
     geiger("detach")
     return allocate() == 10000
+
+
+def leaves(command):
+    """Compares Python's allocators before an attach, during it, and after it."""
+    say("ready")
+
+    class Allocator(ctypes.Structure):
+        _fields_ = [(name, ctypes.c_void_p) for name in ("context", "malloc", "calloc", "realloc", "free")]
+
+    def read():
+        allocators = []
+        for domain in (1, 2):  # mem and obj
+            allocator = Allocator()
+            ctypes.pythonapi.PyMem_GetAllocator(domain, ctypes.byref(allocator))
+            allocators.append([getattr(allocator, name) for name, _ in Allocator._fields_])
+        return allocators
+
+    before = read()
+    is_right = True
+    for interval in ("1k", "64k"):
+        subprocess.run([command, "attach", "-q", "-i", interval, str(os.getpid())], check=True)
+        is_right &= all(old != new for old, new in zip(before, read()))
+        subprocess.run([command, "detach", "-q", str(os.getpid())], check=True)
+        kept = [str(number) * 50 for number in range(200000)]
+        is_right &= read() == before and len(kept) == 200000
+    return is_right
 
 
 cache = []

@@ -307,6 +307,11 @@ def cycles(name, python):
     check(f"python_{name}_has_no_hooks_in_front_of_each_other", program.end())
 
 
+def leaving(name, python):
+    program = Program(python, "leaves", GEIGER)
+    check(f"python_{name}_has_its_own_allocators_after_a_detach", program.end())
+
+
 def filtered(python):
     """A filter that ends the process for a call of the adapter; without it, malloc is sampled."""
     sentence = "an_adapter_whose_calls_end_the_process_stays_out"
@@ -343,6 +348,7 @@ def main():
             sleeping(name, python)
             leaking(name, python)
             cycles(name, python)
+            leaving(name, python)
         if name in ("system", "3.12"):
             looping(name, python)
     if "system" in found:
