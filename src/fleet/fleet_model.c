@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/map.h"
+#include "fleet/fleet_rollup.h"
 #include "fleet/fleet_statements.h"
 #include "profile/profile.h"
 
@@ -18,6 +19,7 @@ struct tally_row {
 	uint64_t series, group;
 	struct gg_fleet_stack_id stack;
 	struct gg_tally tally;
+	double sample_count; /* of the tally, which has whole numbers */
 };
 
 /* A frame as the store has it. */
@@ -43,6 +45,7 @@ struct make {
 	struct gg_error *error;
 	struct gg_profile *profile;
 	GG_ARRAY(struct tally_row) rows;
+	struct gg_map row_map; /* by series, group and stack */
 	GG_ARRAY(struct gg_tally) tallies;
 	struct gg_buf stack_rows, frame_rows, symbol_rows, host_rows; /* replies */
 	GG_ARRAY(struct store_stack) stacks;
@@ -65,13 +68,19 @@ static void read_moments(struct gg_clickhouse_rows *rows, struct gg_moments *mom
 	moments->skew.high = gg_clickhouse_read_double(rows) / slots;
 }
 
-struct gg_tally gg_fleet_read_tally(struct gg_clickhouse_rows *rows, double slots, bool is_average,
-                                    bool is_folded)
+static uint64_t whole_count(double count)
+{
+	return count > 1 ? (uint64_t)llround(count) : 1;
+}
+
+/* *ret_count is the number of samples before it is rounded. */
+static struct gg_tally read_tally(struct gg_clickhouse_rows *rows, double slots, bool is_average,
+                                  bool has_slack, double *ret_count)
 {
 	struct gg_tally tally = { 0 };
-	double count = gg_clickhouse_read_double(rows) / slots;
 
-	tally.sample_count = count > 1 ? (uint64_t)llround(count) : 1;
+	*ret_count = gg_clickhouse_read_double(rows) / slots;
+	tally.sample_count = whole_count(*ret_count);
 	tally.reserve_max[GG_BYTES] = gg_clickhouse_read_double(rows);
 	tally.reserve_max[GG_ALLOCATIONS] = gg_clickhouse_read_double(rows);
 	tally.sampled_interval_max = tally.reserve_max[GG_BYTES];
@@ -80,9 +89,9 @@ struct gg_tally gg_fleet_read_tally(struct gg_clickhouse_rows *rows, double slot
 	read_moments(rows, &tally.usual[GG_ALLOCATIONS], slots);
 	read_moments(rows, &tally.sure[GG_BYTES], slots);
 	read_moments(rows, &tally.sure[GG_ALLOCATIONS], slots);
-	for (int i = 0; i < GG_QUANTITY_COUNT && is_folded; i++)
+	for (int i = 0; i < GG_QUANTITY_COUNT && has_slack; i++)
 		tally.skew_slack[i].high = gg_clickhouse_read_double(rows) / slots;
-	for (int i = 0; i < GG_QUANTITY_COUNT && is_folded; i++)
+	for (int i = 0; i < GG_QUANTITY_COUNT && has_slack; i++)
 		tally.unknown[i].high = gg_clickhouse_read_u8(rows);
 	/* How long a block lived within the window is not known, so its skew is only bounded. */
 	for (int i = 0; i < GG_QUANTITY_COUNT && is_average; i++) {
@@ -90,6 +99,14 @@ struct gg_tally gg_fleet_read_tally(struct gg_clickhouse_rows *rows, double slot
 		tally.usual[i].skew.high = tally.sure[i].skew.high = 0;
 	}
 	return tally;
+}
+
+struct gg_tally gg_fleet_read_tally(struct gg_clickhouse_rows *rows, double slots, bool is_average,
+                                    bool is_folded)
+{
+	double count;
+
+	return read_tally(rows, slots, is_average, is_folded, &count);
 }
 
 static uint64_t group_in(const struct gg_fleet_scope *scope, uint64_t groups, uint64_t sender)
@@ -112,18 +129,77 @@ static double slots_of(const struct gg_fleet_scope *scope, uint64_t sender)
 	return host != GG_MAP_NONE ? fmax(1, scope->hosts.items[host].covered_count) : 1;
 }
 
-/* Reads the rows of one statement. */
-static int read_sums(struct make *make, int statement, bool is_folded)
+/* The first half of an id decides where a stack stands in the map, and the whole id decides. */
+static uint64_t half_of(const struct gg_fleet_stack_id *id)
+{
+	uint64_t half;
+
+	memcpy(&half, id->bytes, sizeof(half));
+	return half;
+}
+
+struct row_key {
+	const struct make *make;
+	const struct tally_row *row;
+};
+
+static bool is_row(uint64_t index, const void *context)
+{
+	const struct row_key *key = context;
+	const struct tally_row *row = &key->make->rows.items[index];
+
+	return row->series == key->row->series && row->group == key->row->group &&
+	       memcmp(&row->stack, &key->row->stack, sizeof(row->stack)) == 0;
+}
+
+/* Adds a row to that of the same series, group and stack. */
+static int add_row(struct make *make, const struct tally_row *row)
+{
+	struct row_key key = { make, row };
+	uint64_t hash = half_of(&row->stack) ^ (row->series + row->group * 0x9e3779b97f4a7c15);
+	uint64_t index = gg_map_find(&make->row_map, hash, is_row, &key);
+	struct tally_row *known;
+
+	if (index == GG_MAP_NONE)
+		return gg_map_insert(&make->row_map, hash, make->rows.count) < 0 ||
+		                       !gg_array_push(&make->rows, *row)
+		               ? no_memory(make)
+		               : 0;
+	known = &make->rows.items[index];
+	gg_tally_merge(&known->tally, &row->tally);
+	known->sample_count += row->sample_count;
+	known->tally.sample_count = whole_count(known->sample_count);
+	return 0;
+}
+
+/* The slots over which live memory is averaged; 1: it is no average. */
+static double averaged_slots(const struct make *make)
+{
+	const struct gg_fleet_question *question = make->scope->question;
+
+	return question->metric == GG_METRIC_LIVE && make->scope->slot_count > 1 &&
+	                       !question->by_slot
+	               ? make->scope->slot_count
+	               : 1;
+}
+
+/*
+ * Each host has a divisor of its own if hosts lack slots, so its sums come on their own.  Rollups
+ * do not have them, so hosts count with what they reported once raw rows are gone.
+ */
+static bool needs_senders(const struct make *make)
+{
+	return make->groups == GG_FLEET_EACH_HOST ||
+	       (averaged_slots(make) > 1 && make->scope->lacking_count > 0 &&
+	        !gg_fleet_is_beyond_raw(make->scope));
+}
+
+/* Reads the rows of one statement.  `has_slack`: they are of sums, which have more columns. */
+static int read_sums(struct make *make, int statement, bool has_slack)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf reply = { 0 };
-	enum gg_metric metric = make->scope->question->metric;
-	double slots = metric == GG_METRIC_LIVE && make->scope->slot_count > 1 &&
-	                               !make->scope->question->by_slot
-	                       ? make->scope->slot_count
-	                       : 1;
-	/* Each host has a divisor of its own if hosts lack slots, so its sums come on their own. */
-	bool by_sender = make->groups == GG_FLEET_EACH_HOST ||
-	                 (slots > 1 && make->scope->lacking_count > 0);
+	double slots = averaged_slots(make);
+	bool by_sender = needs_senders(make);
 	struct gg_clickhouse_rows rows;
 	int status = gg_fleet_scope_ask(make->scope, make->store, statement,
 	                                by_sender ? GG_FLEET_EACH_HOST : make->groups, &reply,
@@ -140,30 +216,37 @@ static int read_sums(struct make *make, int statement, bool is_folded)
 		if (id != NULL)
 			memcpy(row.stack.bytes, id, ID_BYTES);
 		is_known = !by_sender || gg_fleet_scope_host(make->scope, row.group) != 0;
-		row.tally = gg_fleet_read_tally(
+		row.tally = read_tally(
 			&rows, slots > 1 && by_sender ? slots_of(make->scope, row.group) : slots,
-			slots > 1, is_folded);
+			slots > 1, has_slack, &row.sample_count);
 		if (by_sender)
 			row.group = group_of(make, row.group);
 		/* Rows of a sender whose row in `process` is on its way do not count yet. */
 		if (!is_known)
 			continue;
-		if (!gg_array_push(&make->rows, row))
-			return no_memory(make);
+		status = add_row(make, &row);
 	}
 	return status == 0 ? gg_fleet_check_rows(&rows, make->error) : status;
 }
 
-/* Samples that the store knows one by one, and sums that hosts folded. */
+/* Samples that the store knows one by one, sums that hosts folded, and rollups. */
 static int read_tallies(struct make *make)
 {
+	const struct gg_fleet_cover *cover = make->scope->cover;
 	enum gg_metric metric = make->scope->question->metric;
 	int statement = metric == GG_METRIC_LIVE        ? GG_FLEET_LIVE_TALLIES
 	                : metric == GG_METRIC_ALLOCATED ? GG_FLEET_ALLOCATED_TALLIES
 	                                                : GG_FLEET_FREED_TALLIES;
-	int status = read_sums(make, statement, false);
+	int status = 0;
 
-	return status == 0 ? read_sums(make, GG_FLEET_FOLDED_TALLIES, true) : status;
+	if (cover->raw_to_s > cover->raw_from_s) {
+		status = read_sums(make, statement, false);
+		if (status == 0)
+			status = read_sums(make, GG_FLEET_FOLDED_TALLIES, true);
+	}
+	if (status == 0 && cover->hours.count + cover->days.count > 0)
+		status = read_sums(make, GG_FLEET_ROLLED_TALLIES, true);
+	return status;
 }
 
 /* --- names ----------------------------------------------------------------------------------- */
@@ -174,15 +257,6 @@ static int ask(struct make *make, int live, int drawn, struct gg_buf *reply)
 
 	return gg_fleet_scope_ask(make->scope, make->store, is_live ? live : drawn, 0, reply,
 	                          make->error);
-}
-
-/* The first half of an id decides where a stack stands in the map, and the whole id decides. */
-static uint64_t half_of(const struct gg_fleet_stack_id *id)
-{
-	uint64_t half;
-
-	memcpy(&half, id->bytes, sizeof(half));
-	return half;
 }
 
 struct stack_key {
@@ -673,6 +747,7 @@ static void make_done(struct make *make)
 {
 	gg_profile_close(make->profile);
 	gg_array_done(&make->rows);
+	gg_map_done(&make->row_map);
 	gg_array_done(&make->tallies);
 	gg_array_done(&make->stacks);
 	gg_array_done(&make->frames);
@@ -691,9 +766,16 @@ int gg_fleet_model_make(struct gg_model **ret_model, struct gg_clickhouse *store
                         const struct gg_model_options *options, const char *notes,
                         struct gg_error *error)
 {
-	struct make make = { .store = store, .scope = scope, .groups = groups, .error = error };
-	int status = read_all(&make);
+	GG_CLEANUP(gg_fleet_cover_done) struct gg_fleet_cover cover = { 0 };
+	struct gg_fleet_scope covered = *scope; /* borrows all that `scope` owns */
+	struct make make = { .store = store, .scope = &covered, .groups = groups, .error = error };
+	bool by_span = !scope->question->by_slot && scope->question->host == NULL &&
+	               !needs_senders(&make);
+	int status = gg_fleet_cover_of(&cover, store, scope, groups, by_span, error);
 
+	covered.cover = &cover;
+	if (status == 0)
+		status = read_all(&make);
 	if (status == 0)
 		status = write_all(&make, notes);
 	if (status == 0)

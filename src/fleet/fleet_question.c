@@ -32,6 +32,7 @@ void gg_fleet_scope_done(struct gg_fleet_scope *scope)
 	gg_array_done(&scope->series_ids);
 	gg_array_done(&scope->members);
 	gg_array_done(&scope->hosts);
+	gg_array_done(&scope->slots);
 	gg_map_done(&scope->host_of);
 	gg_map_done(&scope->series_of);
 	*scope = (struct gg_fleet_scope){ 0 };
@@ -48,6 +49,8 @@ int gg_fleet_scope_ask(const struct gg_fleet_scope *scope, struct gg_clickhouse 
 {
 	const struct gg_fleet_question *question = scope->question;
 	static const uint64_t no_series = 0; /* an id that no series has */
+	static const struct gg_fleet_cover no_rollups;
+	const struct gg_fleet_cover *cover = scope->cover != NULL ? scope->cover : &no_rollups;
 	GG_CLEANUP(gg_buf_done) struct gg_buf query = { 0 };
 	const struct gg_clickhouse_value values[] = {
 		gg_clickhouse_name("db", question->tenant),
@@ -62,6 +65,11 @@ int gg_fleet_scope_ask(const struct gg_fleet_scope *scope, struct gg_clickhouse 
 		gg_clickhouse_text("host_name", question->host != NULL ? question->host : ""),
 		gg_clickhouse_u64("from", scope->from_s),
 		gg_clickhouse_u64("to", scope->to_s),
+		gg_clickhouse_u64("raw_from",
+		                  scope->cover != NULL ? cover->raw_from_s : scope->from_s),
+		gg_clickhouse_u64("raw_to", scope->cover != NULL ? cover->raw_to_s : scope->to_s),
+		gg_clickhouse_u64s("hours", cover->hours.items, cover->hours.count),
+		gg_clickhouse_u64s("days", cover->days.items, cover->days.count),
 		gg_clickhouse_u64("groups", groups),
 		gg_clickhouse_u64("all_slots", !scope->is_latest),
 		gg_clickhouse_u64("metric", folded_metric(question->metric)),
@@ -371,6 +379,11 @@ int gg_fleet_scope_read_hosts(struct gg_fleet_scope *scope, struct gg_clickhouse
 	return status;
 }
 
+bool gg_fleet_is_beyond_raw(const struct gg_fleet_scope *scope)
+{
+	return scope->slots.count > 0 && scope->slots.items[0] < scope->floors.raw_s;
+}
+
 /* The host of a sender.  A sender whose row in `host` is on its way counts as a host. */
 static int find_host(struct gg_fleet_scope *scope, uint64_t sender, uint32_t *ret_host)
 {
@@ -512,6 +525,9 @@ static int cover_slots(struct gg_fleet_scope *scope, struct gg_clickhouse *store
 		leave_out_incomplete(scope, &coverage);
 	if (status == 0 && count_covered(scope, &coverage) < 0)
 		status = gg_error_memory(error, "fleet");
+	for (size_t i = 0; i < coverage.slots.count && status == 0; i++)
+		if (!gg_array_push(&scope->slots, coverage.slots.items[i]))
+			status = gg_error_memory(error, "fleet");
 	return status;
 }
 
@@ -649,6 +665,11 @@ int gg_fleet_scope_of(struct gg_fleet_scope *scope, struct gg_clickhouse *store,
 		                          .from_s = question->since_s,
 		                          .to_s = question->until_s,
 		                          .slot_count = 1 };
+	if (status == 0)
+		status = gg_fleet_read_floors(&scope->floors, store, question->tenant, error);
+	/* A chart has the slots whose rows are still there. */
+	if (status == 0 && question->by_slot && scope->from_s < scope->floors.raw_s)
+		scope->from_s = scope->floors.raw_s;
 	if (status == 0)
 		status = read_series(scope, store, error);
 	if (status == 0)

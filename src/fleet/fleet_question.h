@@ -38,6 +38,7 @@
 #include "base/map.h"
 #include "fleet/clickhouse.h"
 #include "fleet/fleet_ids.h"
+#include "fleet/fleet_retention.h"
 #include "query/query.h"
 
 /* The time of live memory. */
@@ -94,6 +95,12 @@ struct gg_fleet_member {
 	uint8_t scheme;
 };
 
+/* The rollups and raw rows that together hold a question's window, each row once. */
+struct gg_fleet_cover {
+	GG_ARRAY(uint64_t) hours, days; /* their begins */
+	uint32_t raw_from_s, raw_to_s;  /* all slots that they do not hold; empty: no raw rows */
+};
+
 struct gg_fleet_scope {
 	const struct gg_fleet_question *question;
 	uint64_t service;
@@ -114,6 +121,13 @@ struct gg_fleet_scope {
 	size_t lacking_count;    /* of them, hosts that lack slots of the window */
 	size_t sender_count, selected_sender_count;
 	double process_count, rss_bytes;
+	GG_ARRAY(uint32_t) slots; /* of a window, sorted */
+	struct gg_fleet_floors floors;
+	/*
+	 * Rollups and raw rows that statements read.  NULL: raw rows of the whole window.  A copy
+	 * of the scope has it (fleet_model.c); nobody frees it here.
+	 */
+	const struct gg_fleet_cover *cover;
 	/* Texts of the above. */
 	GG_ARRAY(char *) texts;
 	GG_ARRAY(struct gg_fleet_label *) label_lists;
@@ -140,6 +154,9 @@ GG_MUST_CHECK int gg_fleet_scope_ask(const struct gg_fleet_scope *scope,
 
 /* The id of the host of a sender; 0: the sender is not in the scope. */
 uint64_t gg_fleet_scope_host(const struct gg_fleet_scope *scope, uint64_t sender);
+
+/* True if the window begins before the raw rows that are still there. */
+bool gg_fleet_is_beyond_raw(const struct gg_fleet_scope *scope);
 
 /* Reads which host each sender of the window is on.  Part of gg_fleet_scope_of(). */
 GG_MUST_CHECK int gg_fleet_scope_read_hosts(struct gg_fleet_scope *scope,

@@ -9,6 +9,22 @@
 #include <stdio.h>
 #include <string.h>
 
+/* A tally in plain doubles, in the order of fleet_statements.c. */
+#define TALLY_COLUMNS                                                                               \
+	"n Float64, gap_max Float64, reserve_count Float64, count_per_byte Float64, bytes_seen "    \
+	"Float64, bytes Float64, bytes_var Float64, bytes_skew Float64, count_seen Float64, count " \
+	"Float64, count_var Float64, count_skew Float64, sure_bytes_seen Float64, sure_bytes "      \
+	"Float64, sure_bytes_var Float64, sure_bytes_skew Float64, sure_count_seen Float64, "       \
+	"sure_count Float64, sure_count_var Float64, sure_count_skew Float64, bytes_slack "         \
+	"Float64, count_slack Float64, bytes_unknown UInt8, count_unknown UInt8"
+
+#define ROLLUP_COLUMNS                                                                           \
+	"start UInt32, service UInt64, stack FixedString(16), series UInt64, host_group UInt8, " \
+	"metric UInt8, folded UInt8, fingerprint UInt64, " TALLY_COLUMNS
+
+#define ROLLUP_LAYOUT \
+	"PARTITION BY start ORDER BY (service, metric, stack, series, host_group, folded)"
+
 /* A migration makes a table.  Numbers ascend; rows are never removed. */
 static const struct migration {
 	uint32_t number;
@@ -79,6 +95,10 @@ static const struct migration {
 	  "day Date, receiver UInt32, segment UInt64, rows UInt64, bytes UInt64, at "
 	  "DateTime",
 	  "", "PARTITION BY day ORDER BY (receiver, segment)" },
+	{ 14, "rollup_hour", ROLLUP_COLUMNS, "", ROLLUP_LAYOUT },
+	{ 15, "rollup_day", ROLLUP_COLUMNS, "", ROLLUP_LAYOUT },
+	{ 16, "retention", "kind String, dropped_before UInt32, at DateTime", "dropped_before",
+	  "ORDER BY kind" },
 };
 
 uint32_t gg_fleet_schema_version(void)

@@ -17,6 +17,12 @@
  * number.
  * {all_slots} = 0 takes the latest slot of each sender in the window alone: a series that is not in
  * it has ended.  {metric} is that of `folded`: 0 allocated, 1 freed, 2 live.
+ *
+ * {hours} and {days} are the spans that a question reads from the tables of rollups; raw rows of
+ * these spans do not count then.  {raw_from} and {raw_to} hold all other slots.
+ *
+ * Rollups  A row of metric 255 marks the rows of its service and span.  Its fingerprint is a sum
+ *          over the raw rows, of their number and their samples: it changes with every insert.
  */
 #include "fleet/fleet_statements.h"
 
@@ -43,6 +49,18 @@
 	"AND ({all_slots} OR (if({any_service}, service, toUInt64(0)), host, slot) IN (SELECT " \
 	"if({any_service}, service, toUInt64(0)) AS part, host, max(slot) FROM {db}.process " \
 	"WHERE " SPAN "GROUP BY part, host)) "
+
+/* The part of a window that rollups do not cover. */
+#define RAW_WINDOW                                                                                  \
+	WINDOW                                                                                      \
+	"AND slot >= toDateTime({raw_from}) AND slot < toDateTime({raw_to}) AND NOT "               \
+	"(toUInt32(slot) - toUInt32(slot) % 3600 IN ({hours})) AND NOT (toUInt32(slot) - "          \
+	"toUInt32(slot) % 86400 IN ({days})) "
+
+/* The rows of rollups that a question reads. */
+#define ROLLED(spans)                                                                       \
+	"service = {service} AND metric = {metric} AND start IN ({" spans "}) AND start >= " \
+	"{from} AND start < {to} "
 
 /* The sums of a tally. */
 #define SUMS \
@@ -91,11 +109,13 @@
 
 #define TALLIES(count, table, condition) \
 	"SELECT series, grp, stack, " SUMS "FROM (SELECT series, " HOST_GROUP ", stack, toFloat64(" count \
-	") AS k, " WEIGHTS "FROM {db}." table " FINAL WHERE " WINDOW condition ") " BY_STACK
+	") AS k, " WEIGHTS "FROM {db}." table " FINAL WHERE " RAW_WINDOW condition ") " BY_STACK
 
 #define STACK_IDS(table) \
-	"(stack IN (SELECT stack FROM {db}." table " WHERE " WINDOW ") OR stack IN (SELECT stack FROM " \
-	"{db}.folded WHERE " WINDOW "AND metric = {metric})) "
+	"(stack IN (SELECT stack FROM {db}." table " WHERE " RAW_WINDOW ") OR stack IN (SELECT " \
+	"stack FROM {db}.folded WHERE " RAW_WINDOW "AND metric = {metric}) OR stack IN (SELECT " \
+	"stack FROM {db}.rollup_hour WHERE " ROLLED("hours") ") OR stack IN (SELECT stack FROM " \
+	"{db}.rollup_day WHERE " ROLLED("days") ")) "
 
 #define FRAME_IDS(table) \
 	"SELECT arrayJoin(frames) FROM {db}.stack WHERE service = {service} AND " STACK_IDS(table)
@@ -111,6 +131,133 @@
 #define SYMBOLS(table) \
 	"SELECT frame, functions, files, lines FROM {db}.symbol FINAL WHERE frame IN (" \
 	FRAME_IDS(table) ") FORMAT RowBinary"
+
+/* --- rollups --------------------------------------------------------------------------------- */
+
+#define MARK "255"
+
+#define RAW_MARK_OF(table, value) \
+	"sum(toUInt64(4294967296) + " value ") AS f FROM {db}." table " WHERE " SPAN
+
+/* Raw rows and the samples in them, by some key. */
+#define FINGERPRINTS(key, condition)                                                           \
+	"SELECT " key RAW_MARK_OF("draw", "allocated + 3 * toUInt64(freed)") condition          \
+	"GROUP BY key UNION ALL SELECT " key RAW_MARK_OF("live", "5 * toUInt64(n)") condition   \
+	"GROUP BY key UNION ALL SELECT " key RAW_MARK_OF("folded", "7 * toUInt64(n)") condition \
+	"GROUP BY key "
+
+#define HOUR_KEY "toUInt32(toUInt32(slot) - toUInt32(slot) % 3600) AS key, "
+
+#define ROLLUP_KEY "start, service, stack, series, host_group, metric, folded, fingerprint, "
+
+#define ROLLUP_SUMS                                                                            \
+	"n, gap_max, reserve_count, count_per_byte, bytes_seen, bytes, bytes_var, bytes_skew, " \
+	"count_seen, count, count_var, count_skew, sure_bytes_seen, sure_bytes, "               \
+	"sure_bytes_var, sure_bytes_skew, sure_count_seen, sure_count, sure_count_var, "        \
+	"sure_count_skew, bytes_slack, count_slack, bytes_unknown, count_unknown"
+
+#define INTO_STAGING "INSERT INTO {db}.{staging} (" ROLLUP_KEY ROLLUP_SUMS ") "
+
+#define IS_DRAWN \
+	"service IN (SELECT service FROM {db}.process WHERE " SPAN "AND processes > 0 AND " \
+	"selected_ppm = 0) "
+
+/* Services of which hosts are drawn keep random groups of senders. */
+#define ROLLUP_GROUP "if(" IS_DRAWN ", toUInt8(host % 16), toUInt8(0)) AS grp, "
+
+/* A part of all services, so that the server's memory suffices for each. */
+#define CHUNK "AND service % {chunks} = {chunk} "
+
+#define ROLL_DRAWS(count, table, metric)                                                       \
+	INTO_STAGING "SELECT toUInt32({from}), service, stack, series, grp, toUInt8(" metric   \
+	"), toUInt8(0), toUInt64(0), " SUMS ", 0., 0., toUInt8(0), toUInt8(0) FROM (SELECT "   \
+	"service, stack, series, " ROLLUP_GROUP "toFloat64(" count ") AS k, " WEIGHTS          \
+	"FROM {db}." table " FINAL WHERE " SPAN CHUNK "AND " count " > 0) GROUP BY service, "  \
+	"stack, series, grp"
+
+/* The sums of rows of rollups. */
+#define ADD_ROLLUPS                                                                            \
+	"sum(n) AS r1, max(gap_max) AS r2, max(reserve_count) AS r3, max(count_per_byte) AS "   \
+	"r4, sum(bytes_seen) AS a1, sum(bytes) AS a2, sum(bytes_var) AS a3, sum(bytes_skew) "   \
+	"AS a4, sum(count_seen) AS b1, sum(count) AS b2, sum(count_var) AS b3, "                \
+	"sum(count_skew) AS b4, sum(sure_bytes_seen) AS c1, sum(sure_bytes) AS c2, "            \
+	"sum(sure_bytes_var) AS c3, sum(sure_bytes_skew) AS c4, sum(sure_count_seen) AS d1, "   \
+	"sum(sure_count) AS d2, sum(sure_count_var) AS d3, sum(sure_count_skew) AS d4, "        \
+	"sum(bytes_slack) AS e1, sum(count_slack) AS e2, max(bytes_unknown) AS u1, "            \
+	"max(count_unknown) AS u2 "
+
+#define ROLLED_ROWS(table, spans)                                                              \
+	"SELECT series, if({groups} = 0, toUInt64(0), toUInt64(host_group)) AS grp, stack, "   \
+	ROLLUP_SUMS " FROM {db}." table " WHERE " ROLLED(spans)                                 \
+	"AND ({any_series} OR series IN ({series})) "
+
+#define MARKS(table, day)                                                                      \
+	"SELECT toUInt8(" day ") AS day, start, sum(fingerprint) AS f, min(host_group) AS "     \
+	"grouped FROM {db}." table " WHERE service = {service} AND metric = " MARK              \
+	" AND start >= {from} AND start < {to} GROUP BY start "
+
+static const char *const upkeep[GG_FLEET_UPKEEP_COUNT] = {
+	[GG_FLEET_DIRTY_HOURS] =
+		"SELECT key, sum(raw) AS raw_sum FROM (SELECT key, f AS raw, toUInt64(0) AS rolled "
+		"FROM (" FINGERPRINTS(HOUR_KEY, "") ") UNION ALL SELECT start AS key, toUInt64(0) "
+		"AS raw, fingerprint AS rolled FROM {db}.rollup_hour WHERE metric = " MARK
+		" AND start >= {from} AND start < {to}) GROUP BY key HAVING sum(raw) != "
+		"sum(rolled) AND sum(raw) != 0 ORDER BY key FORMAT RowBinary",
+	[GG_FLEET_DIRTY_DAYS] =
+		"SELECT key, sum(hours) AS hours_sum FROM (SELECT toUInt32(start - start % 86400) AS key, "
+		"fingerprint AS hours, toUInt64(0) AS days FROM {db}.rollup_hour WHERE metric = " MARK
+		" AND start >= {from} AND start < {to} UNION ALL SELECT start AS key, toUInt64(0) "
+		"AS hours, fingerprint AS days FROM {db}.rollup_day WHERE metric = " MARK
+		" AND start >= {from} AND start < {to}) GROUP BY key HAVING sum(hours) != "
+		"sum(days) AND sum(hours) != 0 ORDER BY key FORMAT RowBinary",
+	[GG_FLEET_ROLL_STAGING] =
+		"CREATE TABLE {db}.{staging} AS {db}.{table} ENGINE = ReplacingMergeTree() "
+		"PARTITION BY start ORDER BY (service, metric, stack, series, host_group, folded)",
+	[GG_FLEET_ROLL_MARKS] =
+		"INSERT INTO {db}.{staging} (start, service, metric, host_group, fingerprint) "
+		"SELECT toUInt32({from}), key AS service, toUInt8(" MARK "), if(" IS_DRAWN
+		", toUInt8(16), toUInt8(0)), sum(f) FROM ("
+		FINGERPRINTS("service AS key, ", "") ") GROUP BY key",
+	[GG_FLEET_ROLL_ALLOCATED] =
+		ROLL_DRAWS("allocated", "draw", "0"),
+	[GG_FLEET_ROLL_FREED] =
+		ROLL_DRAWS("freed", "draw", "1"),
+	[GG_FLEET_ROLL_LIVE] =
+		ROLL_DRAWS("n", "live", "2"),
+	[GG_FLEET_ROLL_FOLDED] =
+		INTO_STAGING "SELECT toUInt32({from}), service, stack, series, " ROLLUP_GROUP
+		"metric, toUInt8(1), toUInt64(0), " FOLDED_SUMS "FROM {db}.folded FINAL WHERE " SPAN
+		CHUNK "GROUP BY service, stack, series, grp, metric",
+	[GG_FLEET_ROLL_DAY] =
+		INTO_STAGING "SELECT toUInt32({from}), service, stack, series, host_group, metric, "
+		"folded, sum(fingerprint) AS f, " ADD_ROLLUPS "FROM {db}.rollup_hour WHERE start >= "
+		"{from} AND start < {to} " CHUNK "GROUP BY service, stack, series, host_group, "
+		"metric, folded",
+	[GG_FLEET_ROLL_REPLACE] =
+		"ALTER TABLE {db}.{table} REPLACE PARTITION {from} FROM {db}.{staging}",
+	[GG_FLEET_ROLL_DROP_STAGING] =
+		"DROP TABLE IF EXISTS {db}.{staging}",
+	[GG_FLEET_STAGINGS] =
+		"SELECT name, toUInt32(metadata_modification_time) FROM system.tables WHERE database "
+		"= {db_text} AND name LIKE 'rollup_staging_%' FORMAT RowBinary",
+	[GG_FLEET_RAW_ROWS] =
+		"SELECT sum(c) FROM (SELECT count() AS c FROM {db}.draw WHERE " SPAN
+		"UNION ALL SELECT count() AS c FROM {db}.live WHERE " SPAN ") FORMAT RowBinary",
+	/* The end of a day is that of the server's time zone, by which it makes partitions. */
+	[GG_FLEET_PARTITIONS] =
+		"SELECT table, partition_id, toUInt64(sum(bytes_on_disk)) AS size, "
+		"toUInt64(sum(rows)) AS row_count, toUInt32(toDateTime(max(date) + 1)) AS end FROM "
+		"(SELECT table, partition_id, bytes_on_disk, rows, toDate(if(table IN ('draw', "
+		"'live', 'folded', 'process', 'batch'), partition, '1970-01-01')) AS date FROM "
+		"system.parts WHERE active AND database = {db_text}) GROUP BY table, partition_id "
+		"ORDER BY table, partition_id FORMAT RowBinary",
+	[GG_FLEET_SET_FLOOR] =
+		"INSERT INTO {db}.retention SELECT {kind}, toUInt32({from}), now()",
+	[GG_FLEET_DROP_PARTITION] =
+		"ALTER TABLE {db}.{table} DROP PARTITION ID {partition}",
+};
+
+/* --- questions ------------------------------------------------------------------------------- */
 
 static const char *const statements[GG_FLEET_STATEMENT_COUNT] = {
 	[GG_FLEET_SERVICES] =
@@ -160,13 +307,25 @@ static const char *const statements[GG_FLEET_STATEMENT_COUNT] = {
 		TALLIES("freed", "draw", "AND freed > 0"),
 	[GG_FLEET_FOLDED_TALLIES] =
 		"SELECT series, " HOST_GROUP ", stack, " FOLDED_SUMS "FROM {db}.folded FINAL WHERE "
-		WINDOW "AND metric = {metric} " LATEST BY_STACK,
+		RAW_WINDOW "AND metric = {metric} " LATEST BY_STACK,
 	[GG_FLEET_LIVE_SLOTS] =
 		"SELECT s, " SUMS "FROM (SELECT toUInt64(toUInt32(slot)) AS s, toFloat64(n) AS k, " WEIGHTS
 		"FROM {db}.live FINAL WHERE " WINDOW ") GROUP BY s ORDER BY s FORMAT RowBinary",
 	[GG_FLEET_FOLDED_SLOTS] =
 		"SELECT toUInt64(toUInt32(slot)) AS s, " FOLDED_SUMS "FROM {db}.folded FINAL WHERE "
 		WINDOW "AND metric = {metric} GROUP BY s ORDER BY s FORMAT RowBinary",
+	[GG_FLEET_RAW_MARKS] =
+		"SELECT key, sum(f) FROM (" FINGERPRINTS(HOUR_KEY, "AND service = {service} ")
+		") GROUP BY key ORDER BY key FORMAT RowBinary",
+	[GG_FLEET_ROLLED_MARKS] =
+		"SELECT day, start, f, grouped FROM (" MARKS("rollup_hour", "0") "UNION ALL "
+		MARKS("rollup_day", "1") ") ORDER BY day DESC, start FORMAT RowBinary",
+	[GG_FLEET_FLOORS] =
+		"SELECT kind, max(dropped_before) FROM {db}.retention GROUP BY kind FORMAT RowBinary",
+	[GG_FLEET_ROLLED_TALLIES] =
+		"SELECT series, grp, stack, " ADD_ROLLUPS "FROM ("
+		ROLLED_ROWS("rollup_hour", "hours") "UNION ALL " ROLLED_ROWS("rollup_day", "days")
+		") " BY_STACK,
 	[GG_FLEET_LIVE_STACKS] =
 		STACKS("live"),
 	[GG_FLEET_LIVE_FRAMES] =
@@ -187,4 +346,10 @@ const char *gg_fleet_statement(enum gg_fleet_statement statement)
 {
 	gg_assert((size_t)statement < GG_FLEET_STATEMENT_COUNT);
 	return statements[statement];
+}
+
+const char *gg_fleet_upkeep(enum gg_fleet_upkeep statement)
+{
+	gg_assert((size_t)statement < GG_FLEET_UPKEEP_COUNT);
+	return upkeep[statement];
 }

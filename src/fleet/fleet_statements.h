@@ -28,7 +28,11 @@ enum gg_fleet_statement {
 	GG_FLEET_FREED_TALLIES,
 	GG_FLEET_FOLDED_TALLIES, /* sums that hosts folded: stacks with many sizes */
 	GG_FLEET_FOLDED_SLOTS,
-	GG_FLEET_LIVE_STACKS, /* the frames of the stacks that those have */
+	GG_FLEET_RAW_MARKS,      /* the fingerprints of the raw rows of each hour */
+	GG_FLEET_ROLLED_MARKS,   /* those of the rows that rollups were made from */
+	GG_FLEET_FLOORS,         /* up to when rows of each kind were dropped */
+	GG_FLEET_ROLLED_TALLIES, /* sums of rollups of hours and days */
+	GG_FLEET_LIVE_STACKS,    /* the frames of the stacks that those have */
 	GG_FLEET_DRAWN_STACKS,
 	GG_FLEET_LIVE_FRAMES, /* module and address of their frames */
 	GG_FLEET_DRAWN_FRAMES,
@@ -38,4 +42,27 @@ enum gg_fleet_statement {
 
 enum { GG_FLEET_STATEMENT_COUNT = GG_FLEET_DRAWN_SYMBOLS + 1 };
 
+/* Statements that keep a store in order: fleet_rollup.c and fleet_retention.c bind their values. */
+enum gg_fleet_upkeep {
+	GG_FLEET_DIRTY_HOURS, /* hours whose raw rows are not those of their rollup */
+	GG_FLEET_DIRTY_DAYS,  /* days whose rollup is not that of their hours */
+	GG_FLEET_ROLL_STAGING,
+	GG_FLEET_ROLL_MARKS,
+	GG_FLEET_ROLL_ALLOCATED,
+	GG_FLEET_ROLL_FREED,
+	GG_FLEET_ROLL_LIVE,
+	GG_FLEET_ROLL_FOLDED,
+	GG_FLEET_ROLL_DAY,
+	GG_FLEET_ROLL_REPLACE,
+	GG_FLEET_ROLL_DROP_STAGING,
+	GG_FLEET_STAGINGS,
+	GG_FLEET_RAW_ROWS,   /* how many a span has */
+	GG_FLEET_PARTITIONS, /* of all tables, with their sizes */
+	GG_FLEET_SET_FLOOR,
+	GG_FLEET_DROP_PARTITION,
+};
+
+enum { GG_FLEET_UPKEEP_COUNT = GG_FLEET_DROP_PARTITION + 1 };
+
 const char *gg_fleet_statement(enum gg_fleet_statement statement);
+const char *gg_fleet_upkeep(enum gg_fleet_upkeep statement);

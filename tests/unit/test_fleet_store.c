@@ -20,6 +20,8 @@
 #include "fleet/fleet_load.h"
 #include "fleet/fleet_model.h"
 #include "fleet/fleet_question.h"
+#include "fleet/fleet_retention.h"
+#include "fleet/fleet_rollup.h"
 #include "fleet/fleet_schema.h"
 #include "fleet/fleet_services.h"
 #include "fleet/fleet_statements.h"
@@ -229,16 +231,28 @@ static struct gg_model *ask_model(struct gg_fleet_scope *scope,
 	return model;
 }
 
+/* The questions are about a window of hours, which rollups answer. */
+static bool is_window;
+
 /* Every row of the store's answer is a row of `expected`, with the same numbers. */
 static void check_rows(const struct gg_model *expected_model, const char *service,
                        enum gg_metric metric, enum gg_quantity unit, bool is_merge)
 {
 	struct gg_fleet_question question = ask_about(service, metric);
+	GG_CLEANUP(gg_fleet_cover_done) struct gg_fleet_cover cover = { 0 };
 	struct gg_fleet_scope scope;
-	struct gg_model *model = ask_model(&scope, &question, GG_FLEET_NO_GROUPS);
-	struct gg_query_result *actual = rows_of(model, metric, unit);
-	struct gg_query_result *expected = rows_of(expected_model, metric, unit);
+	struct gg_query_result *actual, *expected = rows_of(expected_model, metric, unit);
+	struct gg_model *model;
 
+	if (is_window)
+		question.when = GG_FLEET_AVERAGE;
+	model = ask_model(&scope, &question, GG_FLEET_NO_GROUPS);
+	actual = rows_of(model, metric, unit);
+	if (is_window) {
+		must(gg_fleet_cover_of(&cover, &store, &scope, GG_FLEET_NO_GROUPS, true, &error));
+		CHECK_EQ_U64(cover.days.count, 1);
+		CHECK_EQ_U64(cover.raw_to_s, 0);
+	}
 	CHECK_EQ_U64(scope.host_count, is_merge ? PROFILES : MIXED_PROFILES);
 	CHECK_EQ_U64(actual->row_count, expected->row_count);
 	CHECK(actual->row_count >= GG_COUNT(blocks));
@@ -280,6 +294,8 @@ TEST(fifty_profiles_are_what_their_merge_says)
 	struct gg_profile *merged;
 	struct gg_merge *merge;
 	struct gg_merge_options options = { 0 };
+	const struct gg_fleet_roll_plan plan = { .tenant = "default", .now_s = SLOT_S + 2 * 86400 };
+	struct gg_fleet_rolled rolled;
 	struct gg_model *model;
 
 	NEEDS_STORE;
@@ -298,6 +314,12 @@ TEST(fifty_profiles_are_what_their_merge_says)
 	model = load_model(merged);
 	gg_profile_close(merged);
 	check_all(model, "merged", true);
+	/* The same from a rollup of their hour. */
+	must(gg_fleet_roll(&store, &plan, &rolled, &error));
+	CHECK(rolled.hour_count >= 1 && rolled.day_count >= 1);
+	is_window = true;
+	check_all(model, "merged", true);
+	is_window = false;
 	gg_model_free(model);
 }
 
@@ -559,28 +581,6 @@ TEST(folded_sums_count_with_all_of_their_moments)
 	CHECK_EQ_DOUBLE(total->allocations_per_byte_max, 1.0 / 16);
 	gg_query_result_free(result);
 	gg_model_free(model);
-	gg_fleet_scope_done(&scope);
-}
-
-TEST(every_statement_runs)
-{
-	struct gg_fleet_question question = ask_about("statements", GG_METRIC_LIVE);
-	struct gg_fleet_scope scope;
-	struct made_profile made;
-
-	NEEDS_STORE;
-	make_profile(&made, 1, false);
-	put(&made, "statements", "1", 1, SLOT_S);
-	put_folded("statements");
-	gg_profile_close(made.profile);
-	must(gg_fleet_scope_of(&scope, &store, &question, &error));
-	for (int i = 0; i < GG_FLEET_STATEMENT_COUNT; i++) {
-		GG_CLEANUP(gg_buf_done) struct gg_buf reply = { 0 };
-
-		CHECK_MSG(gg_fleet_scope_ask(&scope, &store, i, 16, &reply, &error) == 0,
-		          "statement %d: %s", i, why());
-		CHECK_MSG(reply.length > 0, "statement %d has no rows", i);
-	}
 	gg_fleet_scope_done(&scope);
 }
 
@@ -1020,6 +1020,497 @@ TEST(many_series_fit_into_a_question)
 	CHECK_EQ_DOUBLE(live_of(&question, &scope), 10000);
 	CHECK(!scope.has_all_series);
 	gg_fleet_scope_done(&scope);
+}
+
+/* --- rollups --------------------------------------------------------------------------------- */
+
+/* A tenant of their own, since a roll is about all services. */
+enum {
+	ROLLED_DAY_S = 1700006400, /* 2023-11-15 00:00 */
+	ROLLED_FROM_S = ROLLED_DAY_S - 5400,
+	ROLLED_SLOTS = 170, /* until 02:50 of the next day */
+	ROLLED_HOSTS = 4,
+};
+
+struct rolled_service {
+	const char *tenant, *name;
+	uint32_t from_s, slot_count, host_count;
+	uint32_t first_host;
+	uint64_t seed;
+	bool is_drawn; /* every other host is */
+};
+
+static void insert_rolled(const struct rolled_service *service, const char *text)
+{
+	uint64_t hosts[256];
+	const struct gg_fleet_series series = { .service = service->name,
+		                                .version = "1",
+		                                .kind = "native" };
+	const struct gg_clickhouse_value values[] = {
+		gg_clickhouse_name("db", service->tenant),
+		gg_clickhouse_u64("service", gg_fleet_service_id(service->name)),
+		gg_clickhouse_text("service_name", service->name),
+		gg_clickhouse_u64("series", gg_fleet_series_id(&series)),
+		gg_clickhouse_u64s("hosts", hosts, service->host_count),
+		gg_clickhouse_u64("host_count", service->host_count),
+		gg_clickhouse_u64("rows", service->slot_count * service->host_count),
+		gg_clickhouse_u64("samples", 30 * service->slot_count * service->host_count),
+		gg_clickhouse_u64("from", service->from_s),
+		gg_clickhouse_u64("seed", service->seed),
+		gg_clickhouse_u64("first", service->first_host),
+		gg_clickhouse_u64("drawn", service->is_drawn ? 2 : 1),
+	};
+
+	for (uint32_t i = 0; i < service->host_count; i++) {
+		char name[24];
+
+		snprintf(name, sizeof(name), "u%u", service->first_host + i);
+		hosts[i] = gg_fleet_sender_id(name, "");
+	}
+	run_statement(text, values, GG_COUNT(values));
+}
+
+/* Thirty samples a host and slot, of seven stacks; sizes are from tiny to nearly certain. */
+#define ROLLED_SAMPLE                                                                             \
+	"toDateTime({from} + 600 * intDiv(number, 30 * {host_count})) AS t, toUInt64({service}) " \
+	"AS sv, toFixedString(concat('stack of 16 byt', toString(number * 5 % 7)), 16) AS st, "   \
+	"toUInt64({series}) AS se, arrayElement([{hosts}], toUInt32(intDiv(number, 30) % "        \
+	"{host_count}) + 1) AS h, toUInt64(1 + exp2((number * 7919 + {seed}) % 22)) AS z, "       \
+	"if(number % 3 = 0, 4096., 524288.) AS g"
+
+static void put_rolled(const struct rolled_service *service)
+{
+	insert_rolled(service,
+	              "INSERT INTO {db}.series (month, service, series, service_name, version, "
+	              "kind, heap, type, keys, vals) VALUES (202311, {service}, {series}, "
+	              "{service_name}, '1', 'native', '', '', [], [])");
+	insert_rolled(service, "INSERT INTO {db}.stack (month, service, stack, frames) SELECT "
+	                       "202311, toUInt64({service}), toFixedString(concat('stack of 16 "
+	                       "byt', toString(number)), 16), [number + 4096, toUInt64(77)] FROM "
+	                       "system.numbers LIMIT 7");
+	insert_rolled(service, "INSERT INTO {db}.live (slot, service, stack, series, host, size, "
+	                       "gap, n, flags) SELECT t, sv, st, se, h, z, g, toUInt32(1 + number "
+	                       "% 4), 0 FROM (SELECT number, " ROLLED_SAMPLE " FROM system.numbers "
+	                       "WHERE intDiv(number, 30) % {drawn} = 0 LIMIT {samples}) WHERE "
+	                       "number < {samples}");
+	insert_rolled(
+		service,
+		"INSERT INTO {db}.draw (slot, service, stack, series, host, size, "
+		"gap, allocated, freed, flags) SELECT t, sv, st, se, h, z, g, "
+		"toUInt32(number % 5), toUInt32(number % 3), 0 FROM (SELECT number, " ROLLED_SAMPLE
+		" FROM system.numbers WHERE intDiv(number, 30) % "
+		"{drawn} = 0 LIMIT {samples}) WHERE number < {samples}");
+	/* Three stacks of each slot are folded, one for each metric. */
+	insert_rolled(service,
+	              "INSERT INTO {db}.folded SELECT t, sv, st, se, h, toUInt8(number % "
+	              "3), 5, 2, 300, 5000, 9000, 40, 1000000, 64, 100, 0.5, 4096, 0.25, "
+	              "2000000, 32, 1000, 8, 0, 4096, 64, 16 FROM (SELECT number, " ROLLED_SAMPLE
+	              " FROM system.numbers WHERE number % 30 < 3 AND "
+	              "intDiv(number, 30) % {drawn} = 0 LIMIT {samples}) WHERE number < "
+	              "{samples}");
+	insert_rolled(service, "INSERT INTO {db}.process (slot, service, series, host, processes, "
+	                       "selected_ppm, gap_max, scheme, rss, live_bytes, allocated_bytes, "
+	                       "covered_s, dropped) SELECT toDateTime({from} + 600 * "
+	                       "intDiv(number, {host_count})), toUInt64({service}), "
+	                       "toUInt64({series}), arrayElement([{hosts}], toUInt32(number % "
+	                       "{host_count}) + 1), 1, if(number % {drawn} = 0, "
+	                       "toUInt32(intDiv(1000000, {drawn})), toUInt32(0)), 524288, 0, "
+	                       "5000000, 1000, 0, 600, 0 FROM system.numbers LIMIT {rows}");
+	insert_rolled(service, "INSERT INTO {db}.host (month, host, name, keys, vals) SELECT "
+	                       "202311, arrayElement([{hosts}], toUInt32(number + 1)), concat('u', "
+	                       "toString(number + {first})), emptyArrayString(), "
+	                       "emptyArrayString() FROM system.numbers LIMIT {host_count}");
+}
+
+/* The answer to one question. */
+struct said {
+	struct gg_fleet_question question;
+	struct gg_model *model;
+	struct gg_query_result *results[GG_QUANTITY_COUNT];
+	size_t hours, days; /* rollups that were read */
+	uint32_t raw_slots;
+};
+
+static void ask_said(struct said *said)
+{
+	GG_CLEANUP(gg_fleet_cover_done) struct gg_fleet_cover cover = { 0 };
+	struct gg_fleet_scope scope;
+	uint64_t groups;
+
+	must(gg_fleet_scope_of(&scope, &store, &said->question, &error));
+	groups = gg_fleet_groups_for(&scope);
+	must(gg_fleet_model_make(&said->model, &store, &scope, groups, NULL, "", &error));
+	must(gg_fleet_cover_of(&cover, &store, &scope, groups,
+	                       said->question.metric != GG_METRIC_LIVE || scope.lacking_count == 0,
+	                       &error));
+	said->hours = cover.hours.count;
+	said->days = cover.days.count;
+	said->raw_slots = (cover.raw_to_s - cover.raw_from_s + 599) / 600;
+	for (int unit = 0; unit < GG_QUANTITY_COUNT; unit++) {
+		said->results[unit] = rows_of(said->model, said->question.metric,
+		                              (enum gg_quantity)unit);
+		must(gg_fleet_extend_rows(&scope, groups, said->model, said->results[unit], 0.95,
+		                          &error));
+	}
+	gg_fleet_scope_done(&scope);
+}
+
+static void said_done(struct said *said)
+{
+	for (int unit = 0; unit < GG_QUANTITY_COUNT; unit++)
+		gg_query_result_free(said->results[unit]);
+	gg_model_free(said->model);
+	*said = (struct said){ .question = said->question };
+}
+
+static void check_unit(const struct said *actual_said, const struct said *expected_said,
+                       enum gg_quantity unit)
+{
+	const struct gg_query_result *actual = actual_said->results[unit];
+	const struct gg_query_result *expected = expected_said->results[unit];
+
+	CHECK_EQ_U64(actual->row_count, expected->row_count);
+	CHECK(expected->row_count > 1);
+	for (size_t i = 0; i < expected->row_count; i++) {
+		GG_CLEANUP(gg_buf_done) struct gg_buf label = { 0 };
+		const struct gg_query_row *row;
+
+		gg_query_row_label(expected_said->model, expected, &expected->rows[i], &label);
+		row = find_label(actual_said->model, actual, gg_buf_text(&label));
+		CHECK_MSG(row != NULL, "%s", gg_buf_text(&label));
+		if (row == NULL)
+			continue;
+		check_figures(row->self, expected->rows[i].self, unit, false, gg_buf_text(&label),
+		              "self");
+		CHECK_EQ_U64(row->self->sample_count, expected->rows[i].self->sample_count);
+	}
+	check_figures(&actual->total, &expected->total, unit, false, "all", "total");
+}
+
+static void check_said(const struct said *actual, const struct said *expected)
+{
+	for (int unit = 0; unit < GG_QUANTITY_COUNT; unit++)
+		check_unit(actual, expected, (enum gg_quantity)unit);
+}
+
+enum { ROLLED_WINDOWS = 4, ROLLED_SAID = ROLLED_WINDOWS * 3 };
+
+/* All windows and metrics: the whole time, whole hours, ragged ends, and a part of an hour. */
+static void begin_said(struct said *said, const char *tenant, const char *service)
+{
+	static const uint32_t windows[ROLLED_WINDOWS][2] = {
+		{ 0, UINT32_MAX },
+		{ ROLLED_DAY_S - 3600, ROLLED_DAY_S + 86400 + 3600 },
+		{ ROLLED_DAY_S + 1800, ROLLED_DAY_S + 40000 },
+		{ ROLLED_DAY_S + 600, ROLLED_DAY_S + 3000 },
+	};
+	static const enum gg_metric metrics[] = { GG_METRIC_LIVE, GG_METRIC_ALLOCATED,
+		                                  GG_METRIC_FREED };
+
+	for (size_t i = 0; i < ROLLED_SAID; i++) {
+		said[i] = (struct said){ .question = ask_about(service, metrics[i % 3]) };
+		said[i].question.tenant = tenant;
+		said[i].question.when = GG_FLEET_AVERAGE;
+		said[i].question.since_s = windows[i / 3][0];
+		said[i].question.until_s = windows[i / 3][1];
+		ask_said(&said[i]);
+	}
+}
+
+static void end_said(struct said *said)
+{
+	for (size_t i = 0; i < ROLLED_SAID; i++)
+		said_done(&said[i]);
+}
+
+/* Asks again, and compares. */
+static void repeat_said(const struct said *said, struct said *last)
+{
+	for (size_t i = 0; i < ROLLED_SAID; i++) {
+		*last = (struct said){ .question = said[i].question };
+		ask_said(last);
+		check_said(last, &said[i]);
+		if (i + 1 < ROLLED_SAID)
+			said_done(last);
+	}
+	said_done(last);
+}
+
+static struct said ask_again(const struct said *said)
+{
+	struct said again = { .question = said->question };
+
+	ask_said(&again);
+	return again;
+}
+
+static struct gg_fleet_rolled roll(const char *tenant, uint32_t now_s)
+{
+	const struct gg_fleet_roll_plan plan = {
+		.tenant = tenant, .now_s = now_s, .settle_s = 1200, .chunk_rows = 1000
+	};
+	struct gg_fleet_rolled rolled;
+
+	must(gg_fleet_roll(&store, &plan, &rolled, &error));
+	return rolled;
+}
+
+static void make_tenant(const char *tenant)
+{
+	size_t count;
+
+	must(gg_fleet_schema_apply(&store, tenant, NULL, &count, &error));
+}
+
+TEST(rollups_say_what_their_raw_rows_say)
+{
+	const struct rolled_service service = { .tenant = "rollups",
+		                                .name = "steady",
+		                                .from_s = ROLLED_FROM_S,
+		                                .slot_count = ROLLED_SLOTS,
+		                                .host_count = ROLLED_HOSTS };
+	/* A host that comes late, with slots of two hours of the day. */
+	const struct rolled_service late = { .tenant = "rollups",
+		                             .name = "steady",
+		                             .from_s = ROLLED_DAY_S + 3000,
+		                             .slot_count = 3,
+		                             .host_count = 1,
+		                             .first_host = 9,
+		                             .seed = 5 };
+	struct said before[ROLLED_SAID], again;
+	struct gg_fleet_rolled rolled;
+
+	NEEDS_STORE;
+	make_tenant("rollups");
+	put_rolled(&service);
+	begin_said(before, "rollups", "steady");
+	CHECK_EQ_U64(before[0].hours + before[0].days, 0);
+	CHECK_EQ_U64(before[0].raw_slots, ROLLED_SLOTS);
+	/* At 02:50 the hour that began at 02:00 is not over. */
+	rolled = roll("rollups", ROLLED_DAY_S + 86400 + 10200);
+	CHECK_EQ_U64(rolled.hour_count, 28);
+	CHECK_EQ_U64(rolled.day_count, 2);
+	repeat_said(before, &again);
+	again = ask_again(&before[0]);
+	/* The window has a day more, of which the store has two hours, and two hours after. */
+	CHECK_EQ_U64(again.days, 2);
+	CHECK_EQ_U64(again.hours, 2);
+	CHECK_EQ_U64(again.raw_slots, 5);
+	said_done(&again);
+	again = ask_again(&before[3]);
+	CHECK_EQ_U64(again.days, 1);
+	CHECK_EQ_U64(again.hours, 2);
+	CHECK_EQ_U64(again.raw_slots, 0);
+	said_done(&again);
+	/* A second roll finds nothing to do. */
+	rolled = roll("rollups", ROLLED_DAY_S + 86400 + 10200);
+	CHECK_EQ_U64(rolled.hour_count + rolled.day_count, 0);
+	end_said(before);
+
+	/* Late rows: their hours are read raw, until they are rolled again. */
+	put_rolled(&late);
+	begin_said(before, "rollups", "steady");
+	/* Sums of allocations come from all other hours; averages need each host. */
+	CHECK_EQ_U64(before[1].days, 1);
+	CHECK_EQ_U64(before[1].hours, 2 + 22);
+	CHECK_EQ_U64(before[0].days + before[0].hours, 0);
+	rolled = roll("rollups", ROLLED_DAY_S + 86400 + 10200);
+	CHECK_EQ_U64(rolled.hour_count, 2);
+	CHECK_EQ_U64(rolled.day_count, 1);
+	repeat_said(before, &again);
+	again = ask_again(&before[1]);
+	CHECK_EQ_U64(again.days, 2);
+	said_done(&again);
+	end_said(before);
+}
+
+static struct gg_fleet_retention keep_raw(const char *tenant)
+{
+	return (struct gg_fleet_retention){ .tenant = tenant,
+		                            .now_s = ROLLED_DAY_S + 4 * 86400,
+		                            .keep_s = { [GG_FLEET_RAW] = 2 * 86400 } };
+}
+
+TEST(rollups_stand_for_raw_rows_that_were_dropped)
+{
+	const struct rolled_service service = { .tenant = "kept",
+		                                .name = "old",
+		                                .from_s = ROLLED_FROM_S,
+		                                .slot_count = ROLLED_SLOTS,
+		                                .host_count = ROLLED_HOSTS };
+	const struct rolled_service late = { .tenant = "kept",
+		                             .name = "old",
+		                             .from_s = ROLLED_DAY_S + 3000,
+		                             .slot_count = 3,
+		                             .host_count = 1,
+		                             .first_host = 9,
+		                             .seed = 5 };
+	struct gg_fleet_retention plan = keep_raw("kept");
+	GG_CLEANUP(gg_fleet_dropped_done) struct gg_fleet_dropped would = { 0 };
+	GG_CLEANUP(gg_fleet_dropped_done) struct gg_fleet_dropped dropped = { 0 };
+	struct said before[ROLLED_SAID], again;
+	struct gg_fleet_question question;
+	struct gg_fleet_scope scope;
+	struct gg_fleet_rolled rolled;
+	struct gg_model *model;
+
+	NEEDS_STORE;
+	make_tenant("kept");
+	put_rolled(&service);
+	rolled = roll("kept", plan.now_s);
+	CHECK_EQ_U64(rolled.hour_count, 29);
+	begin_said(before, "kept", "old");
+	plan.is_dry_run = true;
+	must(gg_fleet_retain(&store, &plan, &would, &error));
+	/* Three days of draw, live and folded. */
+	CHECK_EQ_U64(would.partitions.count, 9);
+	again = ask_again(&before[6]);
+	check_said(&again, &before[6]);
+	said_done(&again);
+	plan.is_dry_run = false;
+	must(gg_fleet_retain(&store, &plan, &dropped, &error));
+	CHECK_EQ_U64(dropped.partitions.count, 9);
+	CHECK_EQ_U64(dropped.bytes, would.bytes);
+	/* The whole time and whole hours are as before. */
+	for (size_t i = 0; i < 6; i++) {
+		again = ask_again(&before[i]);
+		CHECK_EQ_U64(again.raw_slots, 0);
+		check_said(&again, &before[i]);
+		said_done(&again);
+	}
+	/* Parts of hours, moments and single hosts are not there any more. */
+	question = before[7].question;
+	must(gg_fleet_scope_of(&scope, &store, &question, &error));
+	CHECK_EQ_I64(
+		gg_fleet_model_make(&model, &store, &scope, GG_FLEET_NO_GROUPS, NULL, "", &error),
+		-ENODATA);
+	CHECK(strstr(error.message, "were dropped") != NULL);
+	gg_fleet_scope_done(&scope);
+	question = before[0].question;
+	question.when = GG_FLEET_AT_END;
+	must(gg_fleet_scope_of(&scope, &store, &question, &error));
+	CHECK_EQ_I64(
+		gg_fleet_model_make(&model, &store, &scope, GG_FLEET_NO_GROUPS, NULL, "", &error),
+		-ENODATA);
+	gg_fleet_scope_done(&scope);
+	question = before[1].question;
+	must(gg_fleet_scope_of(&scope, &store, &question, &error));
+	CHECK_EQ_I64(
+		gg_fleet_model_make(&model, &store, &scope, GG_FLEET_EACH_HOST, NULL, "", &error),
+		-ENODATA);
+	gg_fleet_scope_done(&scope);
+	/* Rows that come now do not replace what was rolled, and a roll leaves it alone. */
+	put_rolled(&late);
+	rolled = roll("kept", plan.now_s);
+	CHECK_EQ_U64(rolled.hour_count + rolled.day_count, 0);
+	again = ask_again(&before[1]);
+	check_said(&again, &before[1]);
+	said_done(&again);
+	end_said(before);
+}
+
+TEST(the_oldest_rows_make_room)
+{
+	const struct rolled_service service = { .tenant = "room",
+		                                .name = "large",
+		                                .from_s = ROLLED_FROM_S,
+		                                .slot_count = ROLLED_SLOTS,
+		                                .host_count = ROLLED_HOSTS };
+	struct gg_fleet_retention plan = keep_raw("room");
+	GG_CLEANUP(gg_fleet_dropped_done) struct gg_fleet_dropped some = { 0 };
+	GG_CLEANUP(gg_fleet_dropped_done) struct gg_fleet_dropped most = { 0 };
+
+	NEEDS_STORE;
+	make_tenant("room");
+	put_rolled(&service);
+	roll("room", plan.now_s);
+	plan.keep_s[GG_FLEET_RAW] = 0;
+	plan.is_dry_run = true;
+	plan.free_bytes = 1;
+	must(gg_fleet_retain(&store, &plan, &some, &error));
+	/* The first day of raw rows suffices. */
+	CHECK_EQ_U64(some.partitions.count, 3);
+	CHECK(!some.is_short);
+	for (size_t i = 0; i < some.partitions.count; i++)
+		CHECK_EQ_U64(some.partitions.items[i].end_s, ROLLED_DAY_S);
+	plan.free_bytes = UINT64_MAX;
+	must(gg_fleet_retain(&store, &plan, &most, &error));
+	CHECK(most.is_short);
+	CHECK_EQ_U64(most.kept_bytes + most.bytes, some.kept_bytes + some.bytes);
+	/* Impossible orders are refused. */
+	plan.keep_s[GG_FLEET_HOURS] = 5 * 86400;
+	CHECK_EQ_I64(gg_fleet_retain(&store, &plan, &most, &error), -EINVAL);
+	plan.keep_s[GG_FLEET_RAW] = 7 * 86400;
+	CHECK_EQ_I64(gg_fleet_retain(&store, &plan, &most, &error), -EINVAL);
+	plan.keep_s[GG_FLEET_RAW] = 3600;
+	CHECK_EQ_I64(gg_fleet_retain(&store, &plan, &most, &error), -EINVAL);
+}
+
+TEST(every_statement_runs)
+{
+	const struct rolled_service service = { .tenant = "statements",
+		                                .name = "every",
+		                                .from_s = ROLLED_DAY_S,
+		                                .slot_count = 6,
+		                                .host_count = 2 };
+	struct gg_fleet_question question = ask_about("every", GG_METRIC_LIVE);
+	GG_CLEANUP(gg_fleet_cover_done) struct gg_fleet_cover cover = { 0 };
+	struct gg_fleet_scope scope;
+
+	NEEDS_STORE;
+	make_tenant("statements");
+	put_rolled(&service);
+	insert_rolled(&service,
+	              "INSERT INTO {db}.symbol (frame, resolved, functions, files, lines) SELECT "
+	              "toUInt64(77), now(), ['main'], ['m.c'], [1]");
+	insert_rolled(&service, "INSERT INTO {db}.frame (month, frame, build_id, address, module) "
+	                        "VALUES (202311, 77, 'ab', 16, '/bin/x')");
+	roll("statements", ROLLED_DAY_S + 86400);
+	insert_rolled(&service, "INSERT INTO {db}.retention VALUES ('raw', 1, 0)");
+	question.tenant = "statements";
+	must(gg_fleet_scope_of(&scope, &store, &question, &error));
+	/* With raw rows, and with the same hour from its rollup. */
+	cover.raw_from_s = ROLLED_DAY_S;
+	cover.raw_to_s = ROLLED_DAY_S + 3600;
+	for (int i = 0; i < GG_FLEET_STATEMENT_COUNT; i++) {
+		GG_CLEANUP(gg_buf_done) struct gg_buf reply = { 0 };
+
+		scope.cover = &cover;
+		scope.from_s = ROLLED_DAY_S;
+		if (i == GG_FLEET_ROLLED_TALLIES)
+			REQUIRE(gg_array_push(&cover.hours, ROLLED_DAY_S));
+		CHECK_MSG(gg_fleet_scope_ask(&scope, &store, i, 16, &reply, &error) == 0,
+		          "statement %d: %s", i, why());
+		CHECK_MSG(reply.length > 0, "statement %d has no rows", i);
+	}
+	scope.cover = NULL;
+	gg_fleet_scope_done(&scope);
+}
+
+/* Half of 256 hosts are drawn, which are extended by 16 random groups. */
+TEST(rollups_of_drawn_hosts_keep_their_groups)
+{
+	const struct rolled_service service = { .tenant = "groups",
+		                                .name = "drawn",
+		                                .from_s = ROLLED_DAY_S,
+		                                .slot_count = 12,
+		                                .host_count = 256,
+		                                .is_drawn = true };
+	struct said before, after;
+	struct gg_fleet_rolled rolled;
+
+	NEEDS_STORE;
+	make_tenant("groups");
+	put_rolled(&service);
+	before = (struct said){ .question = ask_about("drawn", GG_METRIC_ALLOCATED) };
+	before.question.tenant = "groups";
+	ask_said(&before);
+	rolled = roll("groups", ROLLED_DAY_S + 86400);
+	CHECK_EQ_U64(rolled.hour_count, 2);
+	after = ask_again(&before);
+	check_said(&after, &before);
+	said_done(&before);
+	said_done(&after);
 }
 
 static int run_query(const char *text, const char *tenant, uint64_t memory_bytes, double seconds)

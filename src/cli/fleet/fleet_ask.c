@@ -224,7 +224,10 @@ void gg_cli_fleet_append_hosts(const struct gg_asked_fleet *answer, struct gg_bu
 		gg_buf_printf(notes, "; %zu of them lack slots%s", scope->lacking_count,
 		              scope->question->metric != GG_METRIC_LIVE ? ", whose sums are missing"
 		              : by_slot                                 ? ""
-		                        : " and count with the average of those that they have");
+		              : gg_fleet_is_beyond_raw(scope)
+		                      ? " and count with what they reported, because rows by host "
+		                        "were dropped"
+		                      : " and count with the average of those that they have");
 }
 
 /* Says which hosts the numbers cover, and which error the intervals hold. */

@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "fleet/fleet_rollup.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+
+#include "base/map.h"
+#include "fleet/fleet_retention.h"
+#include "fleet/fleet_schema.h"
+#include "fleet/fleet_statements.h"
+
+enum { CHUNK_ROWS = 4000000, STAGING_NAME_MAX = 48 };
+
+/* --- rolling --------------------------------------------------------------------------------- */
+
+struct roll {
+	struct gg_clickhouse *store;
+	const struct gg_fleet_roll_plan *plan;
+	struct gg_error *error;
+	char staging[STAGING_NAME_MAX];
+	const char *table; /* of the rollups that are made */
+	bool has_staging;
+};
+
+/* Runs a statement of upkeep about the span [from_s, to_s). */
+static int run(struct roll *roll, enum gg_fleet_upkeep statement, uint32_t from_s, uint32_t to_s,
+               uint64_t chunk, uint64_t chunks, struct gg_buf *reply)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf query = { 0 };
+	const struct gg_clickhouse_value values[] = {
+		gg_clickhouse_name("db", roll->plan->tenant),
+		gg_clickhouse_text("db_text", roll->plan->tenant),
+		gg_clickhouse_name("table", roll->table != NULL ? roll->table : "-"),
+		gg_clickhouse_name("staging", roll->staging[0] != '\0' ? roll->staging : "-"),
+		gg_clickhouse_u64("from", from_s),
+		gg_clickhouse_u64("to", to_s),
+		gg_clickhouse_u64("chunk", chunk),
+		gg_clickhouse_u64("chunks", chunks),
+	};
+	int status = gg_clickhouse_bind(&query, gg_fleet_upkeep(statement), values,
+	                                GG_COUNT(values), roll->error);
+
+	return status < 0 ? status : gg_clickhouse_query(roll->store, &query, reply, roll->error);
+}
+
+struct spans {
+	GG_ARRAY(uint32_t);
+};
+
+/* Reads the begins of spans that must be rolled. */
+static int find_dirty(struct roll *roll, enum gg_fleet_upkeep statement, uint32_t from_s,
+                      uint32_t to_s, struct spans *spans)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf reply = { 0 };
+	struct gg_clickhouse_rows rows;
+	int status;
+
+	if (from_s >= to_s)
+		return 0;
+	status = run(roll, statement, from_s, to_s, 0, 1, &reply);
+	rows = gg_clickhouse_rows_of(&reply);
+	while (status == 0 && gg_clickhouse_rows_more(&rows)) {
+		uint32_t start_s = gg_clickhouse_read_u32(&rows);
+
+		gg_clickhouse_read_u64(&rows);
+		if (!gg_array_push(spans, start_s))
+			return gg_error_memory(roll->error, "fleet roll");
+	}
+	return status == 0 ? gg_fleet_check_rows(&rows, roll->error) : status;
+}
+
+static int begin_staging(struct roll *roll, const char *table)
+{
+	uint64_t number = 0;
+	int status;
+
+	if (getrandom(&number, sizeof(number), 0) != (ssize_t)sizeof(number))
+		number = (uint64_t)time(NULL);
+	snprintf(roll->staging, sizeof(roll->staging), "rollup_staging_%016llx",
+	         (unsigned long long)number);
+	roll->table = table;
+	status = run(roll, GG_FLEET_ROLL_STAGING, 0, 0, 0, 1, NULL);
+	roll->has_staging = status == 0;
+	return status;
+}
+
+static int end_staging(struct roll *roll, int status)
+{
+	struct gg_error ignored;
+	struct gg_error *error = roll->error;
+	int ended;
+
+	if (!roll->has_staging)
+		return status;
+	if (status < 0)
+		roll->error = &ignored;
+	ended = run(roll, GG_FLEET_ROLL_DROP_STAGING, 0, 0, 0, 1, NULL);
+	roll->error = error;
+	roll->has_staging = false;
+	return status < 0 ? status : ended;
+}
+
+/* Drops tables of rolls that were killed, a day later. */
+static int drop_stagings(struct roll *roll)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf reply = { 0 };
+	struct gg_clickhouse_rows rows;
+	int status = run(roll, GG_FLEET_STAGINGS, 0, 0, 0, 1, &reply);
+
+	rows = gg_clickhouse_rows_of(&reply);
+	while (status == 0 && gg_clickhouse_rows_more(&rows)) {
+		size_t length;
+		const char *name = gg_clickhouse_read_text(&rows, &length);
+		uint32_t made_s = gg_clickhouse_read_u32(&rows);
+
+		if (length >= sizeof(roll->staging) || time(NULL) < (time_t)made_s + GG_FLEET_DAY_S)
+			continue;
+		memcpy(roll->staging, name, length);
+		roll->staging[length] = '\0';
+		status = run(roll, GG_FLEET_ROLL_DROP_STAGING, 0, 0, 0, 1, NULL);
+	}
+	return status;
+}
+
+static int count_rows(struct roll *roll, uint32_t start_s, uint64_t *ret_count)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf reply = { 0 };
+	struct gg_clickhouse_rows rows;
+	int status = run(roll, GG_FLEET_RAW_ROWS, start_s, start_s + GG_FLEET_HOUR_S, 0, 1, &reply);
+
+	rows = gg_clickhouse_rows_of(&reply);
+	*ret_count = status == 0 ? gg_clickhouse_read_u64(&rows) : 0;
+	return status;
+}
+
+static int roll_hour(struct roll *roll, uint32_t start_s, struct gg_fleet_rolled *rolled)
+{
+	static const enum gg_fleet_upkeep parts[] = { GG_FLEET_ROLL_ALLOCATED, GG_FLEET_ROLL_FREED,
+		                                      GG_FLEET_ROLL_LIVE, GG_FLEET_ROLL_FOLDED };
+	uint64_t most = roll->plan->chunk_rows > 0 ? roll->plan->chunk_rows : CHUNK_ROWS;
+	uint32_t end_s = start_s + GG_FLEET_HOUR_S;
+	uint64_t count, chunks;
+	int status = count_rows(roll, start_s, &count);
+
+	chunks = count / most + 1;
+	/* Marks come first: rows that arrive from now on make the rollup an old one. */
+	if (status == 0 && !roll->plan->is_dry_run)
+		status = run(roll, GG_FLEET_ROLL_MARKS, start_s, end_s, 0, 1, NULL);
+	for (size_t i = 0; i < GG_COUNT(parts) && !roll->plan->is_dry_run; i++)
+		for (uint64_t chunk = 0; chunk < chunks && status == 0; chunk++)
+			status = run(roll, parts[i], start_s, end_s, chunk, chunks, NULL);
+	if (status == 0 && !roll->plan->is_dry_run)
+		status = run(roll, GG_FLEET_ROLL_REPLACE, start_s, end_s, 0, 1, NULL);
+	if (status < 0)
+		return status;
+	rolled->raw_row_count += count;
+	rolled->hour_count++;
+	return 0;
+}
+
+static int roll_hours(struct roll *roll, uint32_t from_s, uint32_t to_s,
+                      struct gg_fleet_rolled *rolled)
+{
+	struct spans hours = { 0 };
+	int status = find_dirty(roll, GG_FLEET_DIRTY_HOURS, from_s, to_s, &hours);
+
+	if (status == 0 && hours.count > 0 && !roll->plan->is_dry_run)
+		status = begin_staging(roll, "rollup_hour");
+	for (size_t i = 0; i < hours.count && status == 0; i++)
+		status = roll_hour(roll, hours.items[i], rolled);
+	gg_array_done(&hours);
+	return end_staging(roll, status);
+}
+
+static int roll_days(struct roll *roll, uint32_t from_s, uint32_t to_s,
+                     struct gg_fleet_rolled *rolled)
+{
+	struct spans days = { 0 };
+	int status = find_dirty(roll, GG_FLEET_DIRTY_DAYS, from_s, to_s, &days);
+
+	if (status == 0 && days.count > 0 && !roll->plan->is_dry_run)
+		status = begin_staging(roll, "rollup_day");
+	for (size_t i = 0; i < days.count && status == 0; i++) {
+		uint32_t start_s = days.items[i], end_s = start_s + GG_FLEET_DAY_S;
+
+		if (!roll->plan->is_dry_run)
+			status = run(roll, GG_FLEET_ROLL_DAY, start_s, end_s, 0, 1, NULL);
+		if (status == 0 && !roll->plan->is_dry_run)
+			status = run(roll, GG_FLEET_ROLL_REPLACE, start_s, end_s, 0, 1, NULL);
+		rolled->day_count += status == 0;
+	}
+	gg_array_done(&days);
+	return end_staging(roll, status);
+}
+
+static uint32_t round_up(uint32_t time_s, uint32_t span_s)
+{
+	return (time_s + span_s - 1) / span_s * span_s;
+}
+
+int gg_fleet_roll(struct gg_clickhouse *store, const struct gg_fleet_roll_plan *plan,
+                  struct gg_fleet_rolled *ret_rolled, struct gg_error *error)
+{
+	struct roll roll = { .store = store, .plan = plan, .error = error };
+	uint32_t closed_s = plan->now_s > plan->settle_s ? plan->now_s - plan->settle_s : 0;
+	struct gg_fleet_floors floors;
+	int status = gg_fleet_schema_check(store, plan->tenant, error);
+
+	*ret_rolled = (struct gg_fleet_rolled){ 0 };
+	if (status == 0)
+		status = gg_fleet_read_floors(&floors, store, plan->tenant, error);
+	if (status == 0 && !plan->is_dry_run)
+		status = drop_stagings(&roll);
+	if (status == 0)
+		status = roll_hours(&roll, round_up(floors.raw_s, GG_FLEET_HOUR_S),
+		                    closed_s - closed_s % GG_FLEET_HOUR_S, ret_rolled);
+	if (status == 0)
+		status = roll_days(&roll, round_up(floors.hours_s, GG_FLEET_DAY_S),
+		                   closed_s - closed_s % GG_FLEET_DAY_S, ret_rolled);
+	return status;
+}
+
+/* --- reading --------------------------------------------------------------------------------- */
+
+void gg_fleet_cover_done(struct gg_fleet_cover *cover)
+{
+	gg_array_done(&cover->hours);
+	gg_array_done(&cover->days);
+}
+
+struct covering {
+	struct gg_fleet_cover *cover;
+	const struct gg_fleet_scope *scope;
+	struct gg_map raw_of; /* hour -> index in raw */
+	GG_ARRAY(uint64_t) raw;
+	struct gg_map is_rolled; /* begins of hours and days that are read */
+};
+
+static void covering_done(struct covering *covering)
+{
+	gg_map_done(&covering->raw_of);
+	gg_array_done(&covering->raw);
+	gg_map_done(&covering->is_rolled);
+}
+
+/* Reads the fingerprint of the raw rows of each hour. */
+static int read_raw(struct covering *covering, struct gg_clickhouse *store, struct gg_error *error)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf reply = { 0 };
+	struct gg_fleet_scope scope = *covering->scope;
+	struct gg_clickhouse_rows rows;
+	int status;
+
+	if (scope.from_s < scope.floors.raw_s)
+		scope.from_s = scope.floors.raw_s;
+	if (scope.from_s >= scope.to_s)
+		return 0;
+	status = gg_fleet_scope_ask(&scope, store, GG_FLEET_RAW_MARKS, 0, &reply, error);
+	rows = gg_clickhouse_rows_of(&reply);
+	while (status == 0 && gg_clickhouse_rows_more(&rows)) {
+		uint32_t hour_s = gg_clickhouse_read_u32(&rows);
+		uint64_t mark = gg_clickhouse_read_u64(&rows);
+
+		if (gg_map_put(&covering->raw_of, hour_s, covering->raw.count) < 0 ||
+		    !gg_array_push(&covering->raw, mark))
+			return gg_error_memory(error, "fleet");
+	}
+	return status == 0 ? gg_fleet_check_rows(&rows, error) : status;
+}
+
+/* Adds the fingerprints of the raw rows of a span up; 0: there are no rows. */
+static uint64_t raw_mark(const struct covering *covering, uint32_t start_s, uint32_t length_s)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t at_s = start_s; at_s < start_s + length_s; at_s += GG_FLEET_HOUR_S) {
+		uint64_t index = gg_map_get(&covering->raw_of, at_s);
+
+		if (index != GG_MAP_NONE)
+			sum += covering->raw.items[index];
+	}
+	return sum;
+}
+
+static uint64_t day_key(uint32_t slot_s)
+{
+	return (uint64_t)1 << 32 | (slot_s - slot_s % GG_FLEET_DAY_S);
+}
+
+static uint64_t hour_key(uint32_t slot_s)
+{
+	return slot_s - slot_s % GG_FLEET_HOUR_S;
+}
+
+static bool is_covered(const struct covering *covering, uint32_t slot_s)
+{
+	return gg_map_get(&covering->is_rolled, day_key(slot_s)) != GG_MAP_NONE ||
+	       gg_map_get(&covering->is_rolled, hour_key(slot_s)) != GG_MAP_NONE;
+}
+
+/* Takes a rollup if it lies in the window, and is that of its raw rows. */
+static int take(struct covering *covering, bool is_day, uint32_t start_s, uint64_t mark)
+{
+	const struct gg_fleet_scope *scope = covering->scope;
+	uint32_t length_s = is_day ? GG_FLEET_DAY_S : GG_FLEET_HOUR_S;
+	uint64_t raw = raw_mark(covering, start_s, length_s);
+	bool is_taken;
+
+	if (start_s < scope->from_s || (uint64_t)start_s + length_s > scope->to_s ||
+	    is_covered(covering, start_s))
+		return 0;
+	/* The rollup stands for raw rows that were dropped, whatever came late. */
+	if (raw != mark && raw != 0 && start_s >= scope->floors.raw_s)
+		return 0;
+	is_taken = is_day ? gg_array_push(&covering->cover->days, start_s)
+	                  : gg_array_push(&covering->cover->hours, start_s);
+	return !is_taken ? -ENOMEM
+	                 : gg_map_put(&covering->is_rolled,
+	                              is_day ? day_key(start_s) : hour_key(start_s), 0);
+}
+
+static int read_rolled(struct covering *covering, struct gg_clickhouse *store, uint64_t groups,
+                       struct gg_error *error)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf reply = { 0 };
+	struct gg_clickhouse_rows rows;
+	int status = gg_fleet_scope_ask(covering->scope, store, GG_FLEET_ROLLED_MARKS, 0, &reply,
+	                                error);
+
+	rows = gg_clickhouse_rows_of(&reply);
+	/* Days come first, and hours only where no day is taken. */
+	while (status == 0 && gg_clickhouse_rows_more(&rows)) {
+		bool is_day = gg_clickhouse_read_u8(&rows) != 0;
+		uint32_t start_s = gg_clickhouse_read_u32(&rows);
+		uint64_t mark = gg_clickhouse_read_u64(&rows);
+		uint8_t grouped = gg_clickhouse_read_u8(&rows);
+
+		if (groups != GG_FLEET_NO_GROUPS && groups != grouped)
+			continue;
+		if (take(covering, is_day, start_s, mark) < 0)
+			return gg_error_memory(error, "fleet");
+	}
+	return status == 0 ? gg_fleet_check_rows(&rows, error) : status;
+}
+
+static int refuse_dropped(const struct gg_fleet_scope *scope, struct gg_error *error)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf floor = { 0 };
+	char advice[GG_ERROR_ADVICE_MAX];
+
+	gg_fleet_append_time(scope->floors.raw_s, &floor);
+	snprintf(advice, sizeof(advice),
+	         "Ask for whole hours or days, not by host, or for a time after %s UTC.",
+	         gg_buf_text(&floor));
+	return gg_error_set(error, -ENODATA, "fleet", advice,
+	                    "rows of single slots and hosts before %s UTC were dropped",
+	                    gg_buf_text(&floor));
+}
+
+int gg_fleet_cover_of(struct gg_fleet_cover *cover, struct gg_clickhouse *store,
+                      const struct gg_fleet_scope *scope, uint64_t groups, bool by_span,
+                      struct gg_error *error)
+{
+	GG_CLEANUP(covering_done) struct covering covering = { .cover = cover, .scope = scope };
+	int status = 0;
+
+	if (scope->is_latest) {
+		cover->raw_from_s = scope->from_s;
+		cover->raw_to_s = scope->to_s;
+		return scope->moment_s < scope->floors.raw_s ? refuse_dropped(scope, error) : 0;
+	}
+	if (by_span)
+		status = read_raw(&covering, store, error);
+	if (by_span && status == 0)
+		status = read_rolled(&covering, store, groups, error);
+	for (size_t i = 0; i < scope->slots.count && status == 0; i++) {
+		uint32_t slot_s = scope->slots.items[i];
+
+		if (is_covered(&covering, slot_s))
+			continue;
+		if (slot_s < scope->floors.raw_s)
+			return refuse_dropped(scope, error);
+		if (cover->raw_to_s == 0)
+			cover->raw_from_s = slot_s;
+		cover->raw_to_s = slot_s + 1;
+	}
+	return status;
+}
