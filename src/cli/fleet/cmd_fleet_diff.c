@@ -4,10 +4,8 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#include "cli/fleet/fleet_ask.h"
+#include "cli/fleet/fleet_pair.h"
 #include "cli/pager.h"
-#include "fleet/fleet_compare.h"
-#include "fleet/fleet_model.h"
 #include "report/report_diff.h"
 
 enum { EXIT_FLEET_GREW = 3 };
@@ -17,19 +15,6 @@ struct fleet_diff_options {
 	bool all, fail_on_growth;
 	double false_discovery_rate;
 };
-
-/* One of the two versions. */
-struct fleet_side {
-	struct gg_asked_fleet answer;
-	struct gg_query_result *result;
-	char name[200];
-};
-
-static void fleet_side_done(struct fleet_side *side)
-{
-	gg_query_result_free(side->result);
-	gg_cli_asked_fleet_done(&side->answer);
-}
 
 static int check(const struct gg_invocation *invocation)
 {
@@ -46,46 +31,9 @@ static int check(const struct gg_invocation *invocation)
 	return 0;
 }
 
-/* Reads a side.  Its functions are named with those of the other, so frames wait until then. */
-static int read_side(struct fleet_side *side, const struct fleet_diff_options *options,
-                     const char *service, const char *version, struct gg_error *error)
-{
-	struct gg_fleet_ask_options ask = options->ask;
-	GG_CLEANUP(gg_buf_done) struct gg_buf notes = { 0 };
-	struct gg_model_options how = { 0 };
-	int status;
-
-	ask.version = version;
-	snprintf(side->name, sizeof(side->name), "%.90s %.90s", service, version);
-	status = gg_cli_fleet_ask(&side->answer, &ask, service, "fleet diff", error);
-	if (status < 0)
-		return status;
-	/* The question lives in the answer, but it was made from a local copy of the options. */
-	side->answer.groups = GG_FLEET_EACH_HOST;
-	gg_cli_fleet_append_hosts(&side->answer, &notes);
-	gg_buf_printf(&notes,
-	              ". Hosts with stacks are the units (%zu), and differences hold the error "
-	              "between hosts.\n",
-	              side->answer.scope.selected_count);
-	gg_frame_selection_options(&options->ask.common.frames, &how);
-	return gg_fleet_model_make(&side->answer.model, &side->answer.store, &side->answer.scope,
-	                           GG_FLEET_EACH_HOST, &how, gg_buf_text(&notes), error);
-}
-
-static int name_both(const struct fleet_diff_options *options, struct fleet_side *before,
-                     struct fleet_side *after, struct gg_error *error)
-{
-	struct gg_model *models[] = { before->answer.model, after->answer.model };
-	const struct gg_model_name_options naming = { .full_names = options->ask.common.full_names,
-		                                      .across_builds = true };
-	int status = gg_model_name_functions(models, 2, &naming, error);
-
-	return status < 0 ? status
-	                  : gg_frame_selection_apply(&options->ask.common.frames, models, 2, error);
-}
-
-static void append_notes(const struct fleet_side *before, const struct fleet_side *after,
-                         const struct gg_diff *diff, struct gg_buf *out)
+static void append_notes(const struct gg_fleet_version *before,
+                         const struct gg_fleet_version *after, const struct gg_diff *diff,
+                         struct gg_buf *out)
 {
 	gg_buf_printf(out,
 	              "Hosts are the units: %zu before and %zu after.  'before' is scaled to the\n"
@@ -96,57 +44,32 @@ static void append_notes(const struct fleet_side *before, const struct fleet_sid
 		gg_buf_append_text(out, "With one host on a side nothing can be significant.\n");
 }
 
-static int print_diff(const struct gg_invocation *invocation, struct fleet_side *before,
-                      struct fleet_side *after)
+static int print_diff(const struct gg_invocation *invocation, const struct gg_fleet_pair *pair)
 {
 	const struct fleet_diff_options *options = invocation->options;
 	const struct gg_report_options *common = &options->ask.common;
-	double processes_before = gg_fleet_side_processes(&before->answer.scope);
-	double processes_after = gg_fleet_side_processes(&after->answer.scope);
-	const struct gg_diff_query query = {
-		.scale = processes_before > 0 && processes_after > 0
-		                 ? processes_after / processes_before
-		                 : 1,
-		.confidence = common->confidence,
-		.false_discovery_rate = options->false_discovery_rate,
-	};
-	const struct gg_fleet_side sides[2] = {
-		{ &before->answer.scope, before->answer.model, before->result },
-		{ &after->answer.scope, after->answer.model, after->result },
-	};
 	struct gg_diff_report report = {
-		.before = { before->name, before->answer.model, before->result },
-		.after = { after->name, after->answer.model, after->result },
+		.before = { pair->before.name, pair->before.answer.model, pair->before.result },
+		.after = { pair->after.name, pair->after.answer.model, pair->after.result },
+		.diff = pair->diff,
 		.show_all = options->all,
 		.fails_on_growth = options->fail_on_growth,
 		.look = { .limit = common->limit },
 	};
 	GG_CLEANUP(gg_buf_done) struct gg_buf out = { 0 };
-	struct gg_diff *diff;
-	bool has_grown;
-	int status = gg_diff_run(before->answer.model, before->result, after->answer.model,
-	                         after->result, &query, &diff, invocation->error);
+	bool has_grown = pair->diff->grown_count > 0;
+	int status;
 
-	if (status < 0)
-		return status;
-	status = gg_fleet_compare(diff, &sides[0], &sides[1], invocation->error);
-	if (status < 0) {
-		gg_diff_free(diff);
-		return status;
-	}
 	if (common->limit == GG_LIMIT_NOT_GIVEN)
 		report.look.limit = common->json ? 1000 : 30;
-	report.diff = diff;
 	gg_cli_fit_report(common, &invocation->style, &report.look);
 	if (common->json) {
 		gg_report_diff_json(&report, &out);
 	} else {
 		gg_report_diff_text(&report, &out);
 		if (!common->no_head)
-			append_notes(before, after, diff, &out);
+			append_notes(&pair->before, &pair->after, pair->diff, &out);
 	}
-	has_grown = diff->grown_count > 0;
-	gg_diff_free(diff);
 	status = gg_cli_print(&out, common->no_pager || common->json, invocation->error);
 	return status == 0 && options->fail_on_growth && has_grown ? EXIT_FLEET_GREW : status;
 }
@@ -154,23 +77,14 @@ static int print_diff(const struct gg_invocation *invocation, struct fleet_side 
 static int run(struct gg_invocation *invocation)
 {
 	const struct fleet_diff_options *options = invocation->options;
-	GG_CLEANUP(fleet_side_done) struct fleet_side before = { 0 };
-	GG_CLEANUP(fleet_side_done) struct fleet_side after = { 0 };
+	GG_CLEANUP(gg_cli_fleet_pair_done) struct gg_fleet_pair pair = { 0 };
 	int status = check(invocation);
 
 	if (status == 0)
-		status = read_side(&before, options, invocation->operands[0],
-		                   invocation->operands[1], invocation->error);
-	if (status == 0)
-		status = read_side(&after, options, invocation->operands[0],
-		                   invocation->operands[2], invocation->error);
-	if (status == 0)
-		status = name_both(options, &before, &after, invocation->error);
-	if (status == 0)
-		status = gg_diff_query_both(before.answer.model, after.answer.model,
-		                            &before.answer.query, &before.result, &after.result,
-		                            invocation->error);
-	return status < 0 ? status : print_diff(invocation, &before, &after);
+		status = gg_cli_fleet_pair(&pair, &options->ask, invocation->operands[0],
+		                           invocation->operands[1], invocation->operands[2],
+		                           options->false_discovery_rate, invocation->error);
+	return status < 0 ? status : print_diff(invocation, &pair);
 }
 
 #define AT(field)      offsetof(struct gg_fleet_ask_options, field)

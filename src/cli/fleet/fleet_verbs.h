@@ -15,6 +15,7 @@ extern const struct gg_command gg_command_fleet_load;
 extern const struct gg_command gg_command_fleet_report;
 extern const struct gg_command gg_command_fleet_receive;
 extern const struct gg_command gg_command_fleet_roll;
+extern const struct gg_command gg_command_fleet_rules;
 extern const struct gg_command gg_command_fleet_schema;
 extern const struct gg_command gg_command_fleet_services;
 extern const struct gg_command gg_command_fleet_timeline;
