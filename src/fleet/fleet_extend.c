@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "fleet/fleet_extend.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,12 +14,13 @@ enum { UNITS_MAX = 64, RANDOM_GROUPS = 16 };
 
 bool gg_fleet_is_drawn(const struct gg_fleet_scope *scope)
 {
-	return scope->selected_sender_count < scope->sender_count;
+	return scope->is_redrawn || scope->selected_sender_count < scope->sender_count;
 }
 
 uint64_t gg_fleet_groups_for(const struct gg_fleet_scope *scope)
 {
-	if (!gg_fleet_is_drawn(scope))
+	/* Each hour has units of its own if hosts are drawn anew. */
+	if (!gg_fleet_is_drawn(scope) || scope->is_redrawn)
 		return GG_FLEET_NO_GROUPS;
 	/* Senders of a host stay in one unit, because their memory may be alike. */
 	if (scope->selected_count <= UNITS_MAX || scope->sender_count > scope->host_count)
@@ -81,9 +83,9 @@ static int make_units(const struct gg_fleet_scope *scope, uint64_t groups, struc
 	return 0;
 }
 
-static void extend(const struct gg_fleet_scope *scope, const struct units *units,
-                   const double *values, enum gg_quantity unit, double confidence,
-                   struct gg_tally *tally)
+static struct gg_two_stage two_stage_of(const struct gg_fleet_scope *scope,
+                                        const struct units *units, const double *values,
+                                        enum gg_quantity unit, const struct gg_tally *tally)
 {
 	const struct gg_drawn_units drawn = {
 		.values = values,
@@ -97,15 +99,53 @@ static void extend(const struct gg_fleet_scope *scope, const struct units *units
 		                 gg_sum_value(&tally->sure[unit].skew) +
 		                 gg_sum_value(&tally->skew_slack[unit]),
 	};
-	struct gg_two_stage sum = gg_two_stage_of(&drawn);
 
-	gg_two_stage_extend(tally, unit, &sum, confidence);
+	return gg_two_stage_of(&drawn);
+}
+
+/* All hosts are drawn: the error is that of sampling. */
+static struct gg_two_stage one_stage_of(const struct gg_tally *tally, enum gg_quantity unit)
+{
+	struct gg_estimate estimate = gg_tally_estimate(tally, unit);
+	double skew = gg_sum_value(&tally->usual[unit].skew) +
+	              gg_sum_value(&tally->sure[unit].skew) +
+	              gg_sum_value(&tally->skew_slack[unit]);
+
+	return (struct gg_two_stage){ .scale = 1,
+		                      .value = estimate.value,
+		                      .variance = estimate.variance,
+		                      .skew = skew,
+		                      .sampling_variance = estimate.variance,
+		                      .sampling_skew = skew,
+		                      .degrees = INFINITY };
+}
+
+static int sum_two_stage(const struct gg_fleet_scope *scope, const struct gg_model *model,
+                         const struct gg_query *query, struct units *units,
+                         const struct gg_tally *tally, struct gg_two_stage *ret_sum,
+                         struct gg_error *error)
+{
+	int status = 0;
+
+	for (size_t i = 0; i < units->count && status == 0; i++) {
+		struct gg_query one = *query;
+		struct gg_sum_up sum;
+
+		one.pid = (uint32_t)i + 1;
+		status = gg_query_sum(model, &one, &sum, error);
+		if (status == 0)
+			units->values[i] = gg_tally_estimate(&sum.total, query->unit).value;
+	}
+	if (status == 0)
+		*ret_sum = two_stage_of(scope, units, units->values, query->unit, tally);
+	return status;
 }
 
 int gg_fleet_extend_sum(const struct gg_fleet_scope *scope, uint64_t groups,
                         const struct gg_model *model, const struct gg_query *query,
                         struct gg_tally *tally, double confidence, struct gg_error *error)
 {
+	struct gg_two_stage sum;
 	struct units units;
 	int status;
 
@@ -114,17 +154,9 @@ int gg_fleet_extend_sum(const struct gg_fleet_scope *scope, uint64_t groups,
 	status = make_units(scope, groups, &units, error);
 	if (status < 0)
 		return status;
-	for (size_t i = 0; i < units.count && status == 0; i++) {
-		struct gg_query one = *query;
-		struct gg_sum_up sum;
-
-		one.pid = (uint32_t)i + 1;
-		status = gg_query_sum(model, &one, &sum, error);
-		if (status == 0)
-			units.values[i] = gg_tally_estimate(&sum.total, query->unit).value;
-	}
+	status = sum_two_stage(scope, model, query, &units, tally, &sum, error);
 	if (status == 0)
-		extend(scope, &units, units.values, query->unit, confidence, tally);
+		gg_two_stage_extend(tally, query->unit, &sum, confidence);
 	units_done(&units);
 	return status;
 }
@@ -197,35 +229,86 @@ static int find_values(struct row_values *rows, struct gg_error *error)
 	return status;
 }
 
-int gg_fleet_extend_rows(const struct gg_fleet_scope *scope, uint64_t groups,
-                         const struct gg_model *model, struct gg_query_result *result,
-                         double confidence, struct gg_error *error)
+void gg_fleet_all_done(struct gg_fleet_all *all)
+{
+	free(all->rows);
+	*all = (struct gg_fleet_all){ 0 };
+}
+
+static int extend_drawn(const struct gg_fleet_scope *scope, uint64_t groups,
+                        const struct gg_model *model, const struct gg_query_result *result,
+                        struct gg_fleet_all *all, struct gg_error *error)
 {
 	struct row_values rows = { .model = model, .result = result };
 	enum gg_quantity unit = result->query.unit;
-	int status;
+	int status = make_units(scope, groups, &rows.units, error);
 
-	if (!gg_fleet_is_drawn(scope))
-		return 0;
-	status = make_units(scope, groups, &rows.units, error);
 	if (status < 0)
 		return status;
 	status = find_values(&rows, error);
 	for (size_t i = 0; i < result->row_count && status == 0; i++) {
+		all->rows[2 * i] = two_stage_of(scope, &rows.units, values_of(&rows, i, false),
+		                                unit, result->rows[i].self);
+		all->rows[2 * i + 1] = two_stage_of(scope, &rows.units, values_of(&rows, i, true),
+		                                    unit, result->rows[i].total);
+	}
+	if (status == 0)
+		status = sum_two_stage(scope, model, &result->query, &rows.units, &result->total,
+		                       &all->total, error);
+	free(rows.values);
+	gg_map_done(&rows.row_of);
+	units_done(&rows.units);
+	return status;
+}
+
+int gg_fleet_all_of(struct gg_fleet_all *all, const struct gg_fleet_scope *scope, uint64_t groups,
+                    const struct gg_model *model, const struct gg_query_result *result,
+                    struct gg_error *error)
+{
+	enum gg_quantity unit = result->query.unit;
+
+	*all = (struct gg_fleet_all){ .rows = calloc(2 * result->row_count + 1,
+		                                     sizeof(*all->rows)) };
+	if (all->rows == NULL)
+		return gg_error_memory(error, "fleet");
+	if (gg_fleet_is_drawn(scope))
+		return extend_drawn(scope, groups, model, result, all, error);
+	for (size_t i = 0; i < result->row_count; i++) {
+		all->rows[2 * i] = one_stage_of(result->rows[i].self, unit);
+		all->rows[2 * i + 1] = one_stage_of(result->rows[i].total, unit);
+	}
+	all->total = one_stage_of(&result->total, unit);
+	return 0;
+}
+
+void gg_fleet_apply_all(const struct gg_fleet_all *all, struct gg_query_result *result,
+                        double confidence)
+{
+	enum gg_quantity unit = result->query.unit;
+
+	for (size_t i = 0; i < result->row_count; i++) {
 		/* The result owns the tallies, and rows of some groupings have one for both. */
 		struct gg_tally *self = &result->tallies[result->rows[i].self - result->tallies];
 		struct gg_tally *total = &result->tallies[result->rows[i].total - result->tallies];
 
-		extend(scope, &rows.units, values_of(&rows, i, false), unit, confidence, self);
+		gg_two_stage_extend(self, unit, &all->rows[2 * i], confidence);
 		if (total != self)
-			extend(scope, &rows.units, values_of(&rows, i, true), unit, confidence,
-			       total);
+			gg_two_stage_extend(total, unit, &all->rows[2 * i + 1], confidence);
 	}
+	gg_two_stage_extend(&result->total, unit, &all->total, confidence);
+}
+
+int gg_fleet_extend_rows(const struct gg_fleet_scope *scope, uint64_t groups,
+                         const struct gg_model *model, struct gg_query_result *result,
+                         double confidence, struct gg_error *error)
+{
+	GG_CLEANUP(gg_fleet_all_done) struct gg_fleet_all all = { 0 };
+	int status;
+
+	if (!gg_fleet_is_drawn(scope))
+		return 0;
+	status = gg_fleet_all_of(&all, scope, groups, model, result, error);
 	if (status == 0)
-		status = gg_fleet_extend_sum(scope, groups, model, &result->query, &result->total,
-		                             confidence, error);
-	free(rows.values);
-	gg_map_done(&rows.row_of);
-	units_done(&rows.units);
+		gg_fleet_apply_all(&all, result, confidence);
 	return status;
 }

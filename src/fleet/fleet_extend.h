@@ -24,6 +24,7 @@
 #include "fleet/fleet_question.h"
 #include "model/model.h"
 #include "query/query.h"
+#include "stats/estimate/two_stage.h"
 
 /* True if stacks of some hosts are not in the store. */
 bool gg_fleet_is_drawn(const struct gg_fleet_scope *scope);
@@ -31,7 +32,23 @@ bool gg_fleet_is_drawn(const struct gg_fleet_scope *scope);
 /* The host groups that the model of such a scope needs; GG_FLEET_NO_GROUPS if it needs none. */
 uint64_t gg_fleet_groups_for(const struct gg_fleet_scope *scope);
 
+/* The estimates for all hosts of the rows of a result. */
+struct gg_fleet_all {
+	struct gg_two_stage *rows; /* of each row that of self, and that of total */
+	struct gg_two_stage total;
+};
+
 /* `groups`: those with which the model was made. */
+GG_MUST_CHECK int gg_fleet_all_of(struct gg_fleet_all *all, const struct gg_fleet_scope *scope,
+                                  uint64_t groups, const struct gg_model *model,
+                                  const struct gg_query_result *result, struct gg_error *error);
+void gg_fleet_all_done(struct gg_fleet_all *all);
+
+/* Makes the rows of the result those estimates. */
+void gg_fleet_apply_all(const struct gg_fleet_all *all, struct gg_query_result *result,
+                        double confidence);
+
+/* Both of the above. */
 GG_MUST_CHECK int gg_fleet_extend_rows(const struct gg_fleet_scope *scope, uint64_t groups,
                                        const struct gg_model *model, struct gg_query_result *result,
                                        double confidence, struct gg_error *error);

@@ -613,6 +613,8 @@ static int read_members(struct gg_fleet_scope *scope, struct gg_clickhouse *stor
 		if (series == GG_MAP_NONE)
 			continue;
 		member.series = (uint32_t)series;
+		if (member.is_redrawn && scope->question->joins_draws)
+			member.is_selected = scope->is_redrawn = true;
 		if (find_host(scope, member.sender, &member.host) < 0)
 			return gg_error_memory(error, "fleet");
 		slots = fmax(1, scope->hosts.items[member.host].covered_count);
@@ -638,6 +640,8 @@ static int read_members(struct gg_fleet_scope *scope, struct gg_clickhouse *stor
 static int check_draws(const struct gg_fleet_scope *scope, struct gg_error *error)
 {
 	if (scope->question->by_slot)
+		return 0;
+	if (scope->question->joins_draws && scope->is_redrawn)
 		return 0;
 	for (size_t i = 0; i < scope->members.count; i++)
 		if (scope->members.items[i].is_redrawn)

@@ -21,7 +21,8 @@
  *          after its last sender ended.  The newest slot does not count if a sender that ran in the
  *          slot before is missing in it.
  * Draws    Each hour draws senders anew.  A window in which a sender's stacks are there in one slot
- *          and not in another has no set of drawn hosts, so it is refused.
+ *          and not in another has no set of drawn hosts, so it is refused, unless the question
+ *          joins the draws of its hours (fleet_draws.h).
  *
  * Threads  any, each with a store of its own.
  */
@@ -60,6 +61,7 @@ struct gg_fleet_question {
 	uint32_t since_s, until_s; /* the window; 0 and UINT32_MAX: no end */
 	uint32_t slot_length_s;    /* a snapshot counts for twice that long */
 	bool by_slot;              /* every slot is shown on its own; nothing is averaged */
+	bool joins_draws;          /* each hour is extended to all hosts on its own */
 };
 
 /* A series that matches. */
@@ -114,11 +116,12 @@ struct gg_fleet_scope {
 	uint32_t from_s, to_s;   /* the window that is read: [from_s, to_s) */
 	uint32_t moment_s;       /* the slot of the moment or of the peak; 0: a window */
 	uint32_t slot_count;     /* of the window; 1: a moment */
-	bool is_latest;          /* of each sender, only its latest slot in the window counts */
-	size_t host_count;       /* that have a process */
-	size_t selected_count;   /* of them, hosts whose stacks are in the store */
-	size_t reported_count;   /* of them, hosts that reported in the slot of the moment */
-	size_t lacking_count;    /* of them, hosts that lack slots of the window */
+	bool is_redrawn;   /* senders were drawn anew within the window; selected: in some slot */
+	bool is_latest;    /* of each sender, only its latest slot in the window counts */
+	size_t host_count; /* that have a process */
+	size_t selected_count; /* of them, hosts whose stacks are in the store */
+	size_t reported_count; /* of them, hosts that reported in the slot of the moment */
+	size_t lacking_count;  /* of them, hosts that lack slots of the window */
 	size_t sender_count, selected_sender_count;
 	double process_count, rss_bytes;
 	GG_ARRAY(uint32_t) slots; /* of a window, sorted */

@@ -9,6 +9,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/compiler.h"
 #include "stat.h"
@@ -218,6 +219,139 @@ TEST(intervals_hold_if_hosts_differ_a_little)
 TEST(intervals_hold_if_hosts_differ_much)
 {
 	check_spread(1, 12, 0.5);
+}
+
+/* --- several draws ---------------------------------------------------------------------------- */
+
+enum { HOURS = 6 };
+
+/*
+ * Hosts hold the same blocks through all hours, and their samples with them: the errors of sampling
+ * are as dependent as they can be.  Each hour draws hosts anew.
+ */
+static void average_draws(const struct fleet *fleet, struct gg_tally *samples, struct gg_rng *rng,
+                          bool are_joined, struct gg_tally *ret_tally)
+{
+	struct gg_two_stage parts[HOURS], sum;
+	double weights[HOURS], known[DRAWN], values[DRAWN];
+	int order[HOSTS];
+
+	*ret_tally = (struct gg_tally){ 0 };
+	for (int i = 0; i < HOSTS; i++)
+		order[i] = i;
+	for (int hour = 0; hour < HOURS; hour++) {
+		struct gg_tally drawn_tally = { 0 };
+		struct gg_drawn_units drawn = { .values = values,
+			                        .known = known,
+			                        .unit_count = DRAWN,
+			                        .drawn_count = DRAWN,
+			                        .all_count = HOSTS,
+			                        .known_total = HOSTS };
+
+		for (int i = 0; i < DRAWN; i++) {
+			int other = i + (int)(gg_rng_next(rng) % (uint64_t)(HOSTS - i)),
+			    host = order[other];
+
+			order[other] = order[i];
+			order[i] = host;
+			if (samples[host].sample_count == 0)
+				samples[host] = sample_host(fleet->blocks[host], rng);
+			values[i] = gg_tally_estimate(&samples[host], GG_BYTES).value;
+			known[i] = 1;
+			gg_tally_merge(&drawn_tally, &samples[host]);
+		}
+		drawn.sampling_variance = gg_tally_estimate(&drawn_tally, GG_BYTES).variance;
+		drawn.sampling_skew = gg_sum_value(&drawn_tally.usual[GG_BYTES].skew);
+		parts[hour] = gg_two_stage_of(&drawn);
+		weights[hour] = 1.0 / HOURS;
+		gg_tally_merge(ret_tally, &drawn_tally);
+	}
+	gg_tally_expose(ret_tally, GAP);
+	sum = gg_two_stage_join(parts, weights, HOURS, true);
+	/* Samples of all hours alone, as if the draws were one of all hosts. */
+	if (!are_joined) {
+		sum.variance = sum.sampling_variance / HOURS;
+		sum.skew = 0;
+	}
+	gg_two_stage_extend(ret_tally, GG_BYTES, &sum, 0.95);
+}
+
+static void check_draws(double spread, uint64_t seed)
+{
+	int runs = runs_wanted() / 4 + 1;
+	struct fleet *fleet = malloc(sizeof(*fleet));
+	struct gg_tally *samples = malloc(HOSTS * sizeof(*samples));
+	double held[2] = { 0 }, width = 0, mean = 0, least = 0.93 - 3 * sqrt(0.93 * 0.07 / runs);
+	struct gg_rng rng;
+
+	REQUIRE(fleet != NULL && samples != NULL);
+	gg_rng_seed(&rng, seed, 0);
+	for (int run = 0; run < runs; run++) {
+		struct gg_tally tally;
+		struct gg_interval interval;
+
+		if (run % 20 == 0)
+			make_fleet(fleet, spread, &rng);
+		for (int are_joined = 0; are_joined < 2; are_joined++) {
+			memset(samples, 0, HOSTS * sizeof(*samples));
+			average_draws(fleet, samples, &rng, are_joined, &tally);
+			interval = gg_interval_of(&tally, GG_BYTES, 0.95, false);
+			held[are_joined] += (interval.low <= fleet->total_bytes &&
+			                     fleet->total_bytes <= interval.high) /
+			                    (double)runs;
+		}
+		width += (interval.high - interval.low) / fleet->total_bytes / runs;
+		mean += gg_tally_estimate(&tally, GG_BYTES).value / fleet->total_bytes / runs;
+	}
+	printf("spread %g, %d windows of %d draws: %.1f %% held, width %.3f, mean %.4f; sampling "
+	       "alone %.1f %%\n",
+	       spread, runs, HOURS, 100 * held[1], width, mean, 100 * held[0]);
+	CHECK_MSG(held[1] >= least, "%.3f, at least %.3f", held[1], least);
+	CHECK_MSG(held[0] < 0.7, "sampling alone holds %.3f", held[0]);
+	/* More draws tell more: narrower than one of them by about sqrt(HOURS). */
+	CHECK_MSG(width < 1.5 * 2 * 1.96 * hypot(spread, 0.1) / sqrt(DRAWN * HOURS), "width %.3f",
+	          width);
+	free(fleet);
+	free(samples);
+}
+
+TEST(averages_over_several_draws_hold_if_hosts_differ_a_little)
+{
+	check_draws(0.3, 21);
+}
+
+TEST(averages_over_several_draws_hold_if_hosts_differ_much)
+{
+	check_draws(1, 22);
+}
+
+/* Two draws of three hosts: variances between hosts add by w^2, and those of sampling fully. */
+TEST(joined_draws_have_the_variances_of_their_parts)
+{
+	const struct gg_two_stage parts[2] = {
+		{ .scale = 10,
+		  .value = 600,
+		  .variance = 27070,
+		  .sampling_variance = 70,
+		  .degrees = 2 },
+		{ .scale = 5,
+		  .value = 300,
+		  .variance = 9070,
+		  .sampling_variance = 70,
+		  .degrees = 2 },
+	};
+	const double weights[2] = { 0.5, 0.5 };
+	struct gg_two_stage mean = gg_two_stage_join(parts, weights, 2, true);
+	struct gg_two_stage sum = gg_two_stage_join(parts, weights, 2, false);
+
+	CHECK_EQ_DOUBLE(mean.value, 450);
+	CHECK_MSG(fabs(mean.variance - (0.25 * 27000 + 0.25 * 9000 + 70)) < 1e-9, "%g",
+	          mean.variance);
+	CHECK_EQ_DOUBLE(mean.scale, 10);
+	/* Satterthwaite: (27 + 9)^2 / (27^2 / 2 + 9^2 / 2). */
+	CHECK_MSG(fabs(mean.degrees - 3.2) < 1e-9, "%g", mean.degrees);
+	CHECK_EQ_DOUBLE(sum.value, 900);
+	CHECK_MSG(fabs(sum.variance - (27000 + 9000 + 140)) < 1e-9, "%g", sum.variance);
 }
 
 /* Hosts with 10, 20 and 30 bytes, drawn from so many. */

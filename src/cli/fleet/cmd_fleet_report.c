@@ -49,9 +49,8 @@ static int print_report(const struct gg_invocation *invocation, struct gg_asked_
 	status = gg_cli_end_head(&head, status, invocation->error);
 	if (status < 0)
 		return status;
-	if (answer->fleet.is_between_hosts)
-		status = gg_fleet_extend_rows(&answer->scope, answer->groups, answer->model, result,
-		                              options->common.confidence, invocation->error);
+	status = gg_cli_fleet_extend(answer, options, result, options->common.confidence,
+	                             invocation->error);
 	if (status < 0) {
 		gg_query_result_free(result);
 		return status;
@@ -77,6 +76,7 @@ static int run_report(struct gg_invocation *invocation)
 
 	options->by_host = options->common.by_label != NULL &&
 	                   strcmp(options->common.by_label, "host") == 0;
+	options->joins_draws = !options->by_host;
 	if (status == 0)
 		status = gg_cli_fleet_ask(&answer, options, invocation->operands[0], "fleet report",
 		                          invocation->error);

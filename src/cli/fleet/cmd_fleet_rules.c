@@ -79,7 +79,7 @@ static void append_value(const char *value, struct gg_buf *out)
 	}
 }
 
-/* `label` and `value` name the row of a rule; NULL: the rule has one number. */
+/* `label` and `value` name the row of a rule; label NULL: the rule has one number. */
 static void append_sample(const struct alert_rule *rule, const char *name, const char *label,
                           const char *value, double number, struct gg_buf *out)
 {
@@ -250,15 +250,14 @@ static int read_rule(char *line, const struct rules_options *common, struct aler
 /* --- evaluation ------------------------------------------------------------------------------ */
 
 /* The rows of a rule with the error that their intervals must hold, at one confidence. */
-static int query_at(const struct gg_asked_fleet *answer, double confidence,
+static int query_at(const struct alert_rule *rule, struct gg_asked_fleet *answer, double confidence,
                     struct gg_query_result **ret_result, struct gg_error *error)
 {
 	int status = gg_query_rows(answer->model, &answer->query, ret_result, error);
 
-	if (status < 0 || !answer->fleet.is_between_hosts)
+	if (status < 0)
 		return status;
-	status = gg_fleet_extend_rows(&answer->scope, answer->groups, answer->model, *ret_result,
-	                              confidence, error);
+	status = gg_cli_fleet_extend(answer, &rule->options.ask, *ret_result, confidence, error);
 	if (status < 0) {
 		gg_query_result_free(*ret_result);
 		*ret_result = NULL;
@@ -277,19 +276,19 @@ static const struct gg_tally *tally_of(const struct gg_query_result *result, boo
  * Each of m rows is tested one-sidedly at rate / m, so the chance of any false alert is at most the
  * rate.  The test is the end of an interval with twice that outside.
  */
-static int test_rows(const struct alert_rule *rule, const struct gg_asked_fleet *answer,
+static int test_rows(const struct alert_rule *rule, struct gg_asked_fleet *answer,
                      struct families *families, struct gg_error *error)
 {
 	const struct rule_options *options = &rule->options;
 	const char *label = options->ask.common.by_label;
 	double confidence = options->ask.common.confidence, strict;
 	struct gg_query_result *shown = NULL, *tested = NULL;
-	int status = query_at(answer, confidence, &shown, error);
+	int status = query_at(rule, answer, confidence, &shown, error);
 	size_t count = label != NULL && status == 0 ? shown->row_count : 1, alerts = 0;
 
 	strict = 1 - 2 * options->rate / (double)(count > 0 ? count : 1);
 	if (status == 0)
-		status = query_at(answer, strict > 0 ? strict : 1e-9, &tested, error);
+		status = query_at(rule, answer, strict > 0 ? strict : 1e-9, &tested, error);
 	for (size_t i = 0; i < count && status == 0; i++) {
 		GG_CLEANUP(gg_buf_done) struct gg_buf value = { 0 };
 		const struct gg_tally *tally = tally_of(shown, label != NULL, i);
@@ -316,12 +315,12 @@ static int test_rows(const struct alert_rule *rule, const struct gg_asked_fleet 
 	gg_query_result_free(tested);
 	if (status < 0)
 		return status;
-	append_sample(rule, "threshold_bytes", NULL, NULL,
+	append_sample(rule, "threshold_bytes", NULL, "",
 	              (double)(options->above_bytes != UINT64_MAX ? options->above_bytes
 	                                                          : options->below_bytes),
 	              &families->threshold);
-	append_sample(rule, "rows", NULL, NULL, (double)count, &families->rows);
-	append_sample(rule, "alerts", NULL, NULL, (double)alerts, &families->alerts);
+	append_sample(rule, "rows", NULL, "", (double)count, &families->rows);
+	append_sample(rule, "alerts", NULL, "", (double)alerts, &families->alerts);
 	return 0;
 }
 
@@ -356,8 +355,8 @@ static int test_hosts(const struct alert_rule *rule, const struct gg_asked_fleet
 		add_alert(families, rule, "host", gg_buf_text(&value));
 	}
 	if (status == 0) {
-		append_sample(rule, "rows", NULL, NULL, (double)result->row_count, &families->rows);
-		append_sample(rule, "alerts", NULL, NULL, (double)alerts, &families->alerts);
+		append_sample(rule, "rows", NULL, "", (double)result->row_count, &families->rows);
+		append_sample(rule, "alerts", NULL, "", (double)alerts, &families->alerts);
 	}
 	free(outliers);
 	gg_query_result_free(result);
@@ -387,9 +386,8 @@ static int test_growth(const struct alert_rule *rule, struct families *families,
 		              &families->high);
 		add_alert(families, rule, "function", row->label);
 	}
-	append_sample(rule, "rows", NULL, NULL, (double)pair.diff->row_count, &families->rows);
-	append_sample(rule, "alerts", NULL, NULL, (double)pair.diff->grown_count,
-	              &families->alerts);
+	append_sample(rule, "rows", NULL, "", (double)pair.diff->row_count, &families->rows);
+	append_sample(rule, "alerts", NULL, "", (double)pair.diff->grown_count, &families->alerts);
 	return 0;
 }
 
@@ -404,6 +402,7 @@ static int evaluate(struct alert_rule *rule, struct families *families, struct g
 	if (rule->options.deviates)
 		ask->common.by_label = "host";
 	ask->by_host = ask->common.by_label != NULL && strcmp(ask->common.by_label, "host") == 0;
+	ask->joins_draws = !ask->by_host;
 	status = gg_cli_fleet_ask(&answer, ask, rule->service, "fleet rules", error);
 	answer.fleet.is_between_hosts = status == 0 && !ask->by_host &&
 	                                gg_fleet_is_drawn(&answer.scope);
@@ -422,7 +421,7 @@ static void evaluate_or_say(struct alert_rule *rule, struct families *families)
 	char line[GG_ERROR_LINE_MAX];
 	int status = evaluate(rule, families, &error);
 
-	append_sample(rule, "evaluated", NULL, NULL, status == 0, &families->evaluated);
+	append_sample(rule, "evaluated", NULL, "", status == 0, &families->evaluated);
 	if (status == 0)
 		return;
 	families->failed_count++;

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "fleet/fleet_draws.h"
 #include "fleet/fleet_extend.h"
 #include "fleet/fleet_model.h"
 
@@ -170,6 +171,7 @@ static int make_question(struct gg_asked_fleet *answer, const struct gg_fleet_as
 		.label_count = options->labels.count,
 		.metric = metrics[options->metric],
 		.by_slot = options->by_slot,
+		.joins_draws = options->joins_draws,
 		.slot_length_s = options->slot_seconds >= 1 && options->slot_seconds < 1e6
 		                         ? (uint32_t)options->slot_seconds
 		                         : 600,
@@ -236,7 +238,11 @@ static void append_notes(const struct gg_asked_fleet *answer, bool by_slot, stru
 	const struct gg_fleet_scope *scope = &answer->scope;
 
 	gg_cli_fleet_append_hosts(answer, notes);
-	if (answer->fleet.is_between_hosts)
+	if (scope->is_redrawn)
+		gg_buf_append_text(notes, ". Each hour drew some of them anew; the numbers are for "
+		                          "all, and intervals hold the error of sampling and that "
+		                          "between hosts.\n");
+	else if (answer->fleet.is_between_hosts)
 		gg_buf_printf(notes,
 		              ". Stacks of %zu of them were drawn; the numbers are for all, and "
 		              "intervals hold the error of sampling and that between hosts.\n",
@@ -259,11 +265,23 @@ static void append_notes(const struct gg_asked_fleet *answer, bool by_slot, stru
 		                          "intervals are upper bounds.\n");
 }
 
+/* Names and hides frames as the options say. */
+static int prepare_model(struct gg_model *model, void *context, struct gg_error *error)
+{
+	const struct gg_model_name_options naming = { .full_names = true };
+	const struct gg_fleet_ask_options *options = context;
+	int status = 0;
+
+	if (options->common.full_names)
+		status = gg_model_name_functions(&model, 1, &naming, error);
+	return status == 0 ? gg_frame_selection_apply(&options->common.frames, &model, 1, error)
+	                   : status;
+}
+
 int gg_cli_fleet_model(struct gg_asked_fleet *answer, const struct gg_fleet_ask_options *options,
                        struct gg_error *error)
 {
-	const struct gg_model_name_options naming = { .full_names = true };
-	const struct gg_frame_selection *frames = &options->common.frames;
+	struct gg_fleet_ask_options copy = *options;
 	GG_CLEANUP(gg_buf_done) struct gg_buf notes = { 0 };
 	struct gg_model_options how = { 0 };
 	int status;
@@ -271,14 +289,30 @@ int gg_cli_fleet_model(struct gg_asked_fleet *answer, const struct gg_fleet_ask_
 	answer->groups = options->by_host ? GG_FLEET_EACH_HOST
 	                                  : gg_fleet_groups_for(&answer->scope);
 	append_notes(answer, options->by_slot, &notes);
-	gg_frame_selection_options(frames, &how);
+	gg_frame_selection_options(&options->common.frames, &how);
 	status = gg_fleet_model_make(&answer->model, &answer->store, &answer->scope, answer->groups,
 	                             &how, gg_buf_text(&notes), error);
-	if (status < 0)
-		return status;
-	if (options->common.full_names)
-		status = gg_model_name_functions(&answer->model, 1, &naming, error);
-	return status == 0 ? gg_frame_selection_apply(frames, &answer->model, 1, error) : status;
+	return status < 0 ? status : prepare_model(answer->model, &copy, error);
+}
+
+int gg_cli_fleet_extend(struct gg_asked_fleet *answer, const struct gg_fleet_ask_options *options,
+                        struct gg_query_result *result, double confidence, struct gg_error *error)
+{
+	struct gg_fleet_ask_options copy = *options;
+	struct gg_model_options how = { 0 };
+	const struct gg_fleet_draws_plan plan = { .store = &answer->store,
+		                                  .options = &how,
+		                                  .confidence = confidence,
+		                                  .prepare = prepare_model,
+		                                  .context = &copy };
+
+	if (!answer->fleet.is_between_hosts)
+		return 0;
+	gg_frame_selection_options(&options->common.frames, &how);
+	return answer->scope.is_redrawn
+	               ? gg_fleet_extend_draws(&plan, &answer->scope, answer->model, result, error)
+	               : gg_fleet_extend_rows(&answer->scope, answer->groups, answer->model, result,
+	                                      confidence, error);
 }
 
 void gg_cli_asked_fleet_done(struct gg_asked_fleet *answer)

@@ -20,7 +20,8 @@ struct gg_fleet_ask_options {
 	const char *since, *until, *at;
 	double slot_seconds;
 	bool by_host;
-	bool by_slot; /* the answer is a chart of all slots */
+	bool by_slot;     /* the answer is a chart of all slots */
+	bool joins_draws; /* the verb calls gg_cli_fleet_extend() */
 };
 
 extern const struct gg_option gg_cli_fleet_metric_options[]; /* --metric, --unit */
@@ -76,6 +77,15 @@ void gg_cli_fleet_append_hosts(const struct gg_asked_fleet *answer, struct gg_bu
 GG_MUST_CHECK int gg_cli_fleet_model(struct gg_asked_fleet *answer,
                                      const struct gg_fleet_ask_options *options,
                                      struct gg_error *error);
+
+/*
+ * Extends the rows of a result to all hosts, if stacks of some were drawn and
+ * answer->fleet.is_between_hosts is set.
+ */
+GG_MUST_CHECK int gg_cli_fleet_extend(struct gg_asked_fleet *answer,
+                                      const struct gg_fleet_ask_options *options,
+                                      struct gg_query_result *result, double confidence,
+                                      struct gg_error *error);
 void gg_cli_asked_fleet_done(struct gg_asked_fleet *answer);
 
 /* -EINVAL unless there is exactly one operand, the service. */

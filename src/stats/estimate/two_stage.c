@@ -46,14 +46,51 @@ struct gg_two_stage gg_two_stage_of(const struct gg_drawn_units *drawn)
 		if (drawn->unit_count > 2)
 			third = residuals.cubes * units * units / ((units - 1) * (units - 2));
 	}
-	result.variance = result.scale * result.scale *
-	                  ((1 - share) * between + share * drawn->sampling_variance);
-	result.skew = pow(result.scale, 3) *
-	              ((1 - share) * (1 - 2 * share) * third + share * drawn->sampling_skew);
+	result.sampling_variance = result.scale * result.scale * share * drawn->sampling_variance;
+	result.sampling_skew = pow(result.scale, 3) * share * drawn->sampling_skew;
+	result.variance = result.scale * result.scale * (1 - share) * between +
+	                  result.sampling_variance;
+	result.skew = pow(result.scale, 3) * (1 - share) * (1 - 2 * share) * third +
+	              result.sampling_skew;
 	if (result.value > 0)
 		result.skew = fmax(result.skew,
 		                   2 * result.variance * result.variance / result.value);
 	return result;
+}
+
+struct gg_two_stage gg_two_stage_join(const struct gg_two_stage *parts, const double *weights,
+                                      size_t count, bool is_average)
+{
+	struct gg_two_stage sum = { 0 };
+	double between = 0, squares = 0, deviation = 0;
+	bool is_known = true;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct gg_two_stage *part = &parts[i];
+		double weight = is_average ? weights[i] : 1;
+		double own = weight * weight * (part->variance - part->sampling_variance);
+
+		sum.value += weight * part->value;
+		sum.scale = fmax(sum.scale, part->scale);
+		between += own;
+		deviation += weight * sqrt(part->sampling_variance);
+		sum.sampling_variance += part->sampling_variance;
+		sum.sampling_skew += weight * part->sampling_skew;
+		sum.skew += pow(weight, 3) * (part->skew - part->sampling_skew);
+		if (part->degrees > 0)
+			squares += own * own / part->degrees;
+		else
+			is_known = false;
+	}
+	if (is_average)
+		sum.sampling_variance = deviation * deviation;
+	sum.variance = between + sum.sampling_variance;
+	sum.skew += sum.sampling_skew;
+	if (sum.value > 0)
+		sum.skew = fmax(sum.skew, 2 * sum.variance * sum.variance / sum.value);
+	/* Without an error between hosts their number does not matter. */
+	sum.degrees = !is_known ? 0 : squares > 0 ? between * between / squares : INFINITY;
+	return sum;
 }
 
 static void set_sum(struct gg_sum *sum, double value)
@@ -67,7 +104,9 @@ void gg_two_stage_extend(struct gg_tally *tally, enum gg_quantity of,
 	struct gg_moments *usual = &tally->usual[of], *sure = &tally->sure[of];
 	double normal = gg_normal_upper_inverse((1 - confidence) / 2), wider = 1;
 
-	if (sum->degrees > 0)
+	if (isinf(sum->degrees))
+		wider = 1;
+	else if (sum->degrees > 0)
 		wider = pow(gg_student_quantile(1 - confidence, sum->degrees) / normal, 2);
 	else
 		tally->incomplete = 1;

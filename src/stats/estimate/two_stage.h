@@ -26,6 +26,11 @@
  * Skew      The third cumulant in the same way, from the third moment of the residuals; never
  *           below that of a gamma law with this mean and variance, because few units say little
  *           about rare large hosts.
+ * Draws     Each hour may draw hosts anew (gg_two_stage_join).  Given what the samples of all hosts
+ *           say, the errors of two draws are independent, so their variances add: w^2 (v - s),
+ *           where s is the part of sampling.  Sampling errors are not independent, because a
+ *           sample may live through several hours: those of an average have at most the variance
+ *           (sum w sqrt(s))^2.
  * Few units The interval has the quantile of Student's t with G - 1 degrees in place of the normal
  *           one, by a variance that is larger by the square of their ratio.
  * Threads   any; the functions are pure.
@@ -49,11 +54,20 @@ struct gg_drawn_units {
 struct gg_two_stage {
 	double scale; /* X / sum x */
 	double value, variance, skew;
+	double sampling_variance, sampling_skew; /* the part that would stay with all hosts drawn */
 	double degrees; /* of freedom; 0: one unit, whose variance is unknown */
 };
 
 /* unit_count >= 1. */
 struct gg_two_stage gg_two_stage_of(const struct gg_drawn_units *drawn);
+
+/*
+ * The sum of all parts, each for a draw of its own; or, as an average, the sum of weights[i] times
+ * each, where the weights add up to 1.  Degrees are those of Satterthwaite (Biometrics Bulletin 2
+ * (1946) 110).  count >= 1.
+ */
+struct gg_two_stage gg_two_stage_join(const struct gg_two_stage *parts, const double *weights,
+                                      size_t count, bool is_average);
 
 /*
  * Makes the tally of the drawn hosts that of all hosts, for intervals with that confidence: `of` is
