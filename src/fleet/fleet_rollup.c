@@ -136,10 +136,24 @@ static int count_rows(struct roll *roll, uint32_t start_s, uint64_t *ret_count)
 	return status;
 }
 
+/*
+ * Puts the rollup in its place, unless its rows were dropped by another command meanwhile: the time
+ * up to which rows are gone is noted before the first of them goes.
+ */
+static int replace(struct roll *roll, uint32_t start_s, bool is_day)
+{
+	struct gg_fleet_floors floors;
+	int status = gg_fleet_read_floors(&floors, roll->store, roll->plan->tenant, roll->error);
+
+	if (status < 0 || start_s < (is_day ? floors.hours_s : floors.raw_s))
+		return status;
+	return run(roll, GG_FLEET_ROLL_REPLACE, start_s, start_s, 0, 1, NULL);
+}
+
 static int roll_hour(struct roll *roll, uint32_t start_s, struct gg_fleet_rolled *rolled)
 {
-	static const enum gg_fleet_upkeep parts[] = { GG_FLEET_ROLL_ALLOCATED, GG_FLEET_ROLL_FREED,
-		                                      GG_FLEET_ROLL_LIVE, GG_FLEET_ROLL_FOLDED };
+	static const enum gg_fleet_upkeep parts[] = { GG_FLEET_ROLL_DRAWS, GG_FLEET_ROLL_LIVE,
+		                                      GG_FLEET_ROLL_FOLDED };
 	uint64_t most = roll->plan->chunk_rows > 0 ? roll->plan->chunk_rows : CHUNK_ROWS;
 	uint32_t end_s = start_s + GG_FLEET_HOUR_S;
 	uint64_t count, chunks;
@@ -153,7 +167,7 @@ static int roll_hour(struct roll *roll, uint32_t start_s, struct gg_fleet_rolled
 		for (uint64_t chunk = 0; chunk < chunks && status == 0; chunk++)
 			status = run(roll, parts[i], start_s, end_s, chunk, chunks, NULL);
 	if (status == 0 && !roll->plan->is_dry_run)
-		status = run(roll, GG_FLEET_ROLL_REPLACE, start_s, end_s, 0, 1, NULL);
+		status = replace(roll, start_s, false);
 	if (status < 0)
 		return status;
 	rolled->raw_row_count += count;
@@ -189,7 +203,7 @@ static int roll_days(struct roll *roll, uint32_t from_s, uint32_t to_s,
 		if (!roll->plan->is_dry_run)
 			status = run(roll, GG_FLEET_ROLL_DAY, start_s, end_s, 0, 1, NULL);
 		if (status == 0 && !roll->plan->is_dry_run)
-			status = run(roll, GG_FLEET_ROLL_REPLACE, start_s, end_s, 0, 1, NULL);
+			status = replace(roll, start_s, true);
 		rolled->day_count += status == 0;
 	}
 	gg_array_done(&days);

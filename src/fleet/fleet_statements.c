@@ -168,12 +168,17 @@
 /* A part of all services, so that the server's memory suffices for each. */
 #define CHUNK "AND service % {chunks} = {chunk} "
 
-#define ROLL_DRAWS(count, table, metric)                                                       \
-	INTO_STAGING "SELECT toUInt32({from}), service, stack, series, grp, toUInt8(" metric   \
-	"), toUInt8(0), toUInt64(0), " SUMS ", 0., 0., toUInt8(0), toUInt8(0) FROM (SELECT "   \
-	"service, stack, series, " ROLLUP_GROUP "toFloat64(" count ") AS k, " WEIGHTS          \
-	"FROM {db}." table " FINAL WHERE " SPAN CHUNK "AND " count " > 0) GROUP BY service, "  \
-	"stack, series, grp"
+/*
+ * The columns of `counts` are numbers of samples, each of the metric at its place in `metrics`.
+ * One pass over the rows makes both metrics of `draw`, because FINAL merges all rows of the day.
+ */
+#define ROLL_DRAWS(counts, table, metrics)                                                     \
+	INTO_STAGING "SELECT toUInt32({from}), service, stack, series, grp, of_metric, "        \
+	"toUInt8(0), toUInt64(0), " SUMS ", 0., 0., toUInt8(0), toUInt8(0) FROM (SELECT "      \
+	"service, stack, series, " ROLLUP_GROUP "of_metric, toFloat64(samples) AS k, " WEIGHTS \
+	"FROM (SELECT service, stack, series, host, size, gap, [" counts "] AS counts FROM "   \
+	"{db}." table " FINAL WHERE " SPAN CHUNK ") ARRAY JOIN counts AS samples, [" metrics   \
+	"] AS of_metric WHERE samples > 0) GROUP BY service, stack, series, grp, of_metric"
 
 /* The sums of rows of rollups. */
 #define ADD_ROLLUPS                                                                            \
@@ -218,12 +223,10 @@ static const char *const upkeep[GG_FLEET_UPKEEP_COUNT] = {
 		"SELECT toUInt32({from}), key AS service, toUInt8(" MARK "), if(" IS_DRAWN
 		", toUInt8(16), toUInt8(0)), sum(f) FROM ("
 		FINGERPRINTS("service AS key, ", "") ") GROUP BY key",
-	[GG_FLEET_ROLL_ALLOCATED] =
-		ROLL_DRAWS("allocated", "draw", "0"),
-	[GG_FLEET_ROLL_FREED] =
-		ROLL_DRAWS("freed", "draw", "1"),
+	[GG_FLEET_ROLL_DRAWS] =
+		ROLL_DRAWS("allocated, freed", "draw", "toUInt8(0), toUInt8(1)"),
 	[GG_FLEET_ROLL_LIVE] =
-		ROLL_DRAWS("n", "live", "2"),
+		ROLL_DRAWS("n", "live", "toUInt8(2)"),
 	[GG_FLEET_ROLL_FOLDED] =
 		INTO_STAGING "SELECT toUInt32({from}), service, stack, series, " ROLLUP_GROUP
 		"metric, toUInt8(1), toUInt64(0), " FOLDED_SUMS "FROM {db}.folded FINAL WHERE " SPAN

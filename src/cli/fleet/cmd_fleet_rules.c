@@ -209,9 +209,9 @@ static int check_rule(const struct alert_rule *rule, struct gg_error *error)
 	if (options->ask.common.by_label != NULL && (options->deviates || options->before != NULL))
 		return gg_error_set(error, -EINVAL, rule->name, NULL,
 		                    "--by-label is for --above and --below");
-	if (!(options->rate > 0 && options->rate < 1))
+	if (!(options->rate > 0 && options->rate < 0.5))
 		return gg_error_set(error, -EINVAL, rule->name, "Give a number such as 0.05.",
-		                    "--rate %g is not between 0 and 1", options->rate);
+		                    "--rate %g is not between 0 and 0.5", options->rate);
 	return 0;
 }
 
@@ -288,14 +288,13 @@ static int test_rows(const struct alert_rule *rule, struct gg_asked_fleet *answe
 
 	strict = 1 - 2 * options->rate / (double)(count > 0 ? count : 1);
 	if (status == 0)
-		status = query_at(rule, answer, strict > 0 ? strict : 1e-9, &tested, error);
+		status = query_at(rule, answer, strict, &tested, error);
 	for (size_t i = 0; i < count && status == 0; i++) {
 		GG_CLEANUP(gg_buf_done) struct gg_buf value = { 0 };
 		const struct gg_tally *tally = tally_of(shown, label != NULL, i);
 		struct gg_interval figure = gg_interval_of(tally, GG_BYTES, confidence, false);
 		struct gg_interval test = gg_interval_of(tally_of(tested, label != NULL, i),
-		                                         GG_BYTES, strict > 0 ? strict : 1e-9,
-		                                         false);
+		                                         GG_BYTES, strict, false);
 
 		if (label != NULL)
 			gg_query_row_label(answer->model, shown, &shown->rows[i], &value);
