@@ -209,13 +209,13 @@ static int run(struct gg_invocation *invocation)
 
 static const struct gg_option options[] = {
 	{ "keep", 0, GG_OPTION_PAIRS, AT(keep), "KIND=AGE",
-	  "how long rows are kept: raw=7d,hours=90d,days=3y" },
+	  "how long rows stay: raw=7d,hours=90d,days=3y" },
 	{ "max-size", 0, GG_OPTION_SIZE, AT(max_bytes), "SIZE",
-	  "drop the oldest rows until the tables have this size on disk" },
+	  "drop old rows until all tables have this size" },
 	{ "min-free", 0, GG_OPTION_SIZE, AT(least_free_bytes), "SIZE",
-	  "drop the oldest rows until this much of the disk is free" },
+	  "drop old rows until so much disk is free" },
 	{ "dry-run", 0, GG_OPTION_FLAG, AT(dry_run), NULL,
-	  "change nothing, and say what would be" },
+	  "change nothing; say what would be done" },
 	{ "settle", 0, GG_OPTION_TIME, AT(settle_seconds), "TIME",
 	  "roll an hour so long after its end (20m)" },
 	{ "now", 0, GG_OPTION_TEXT, AT(now), "TIME", "take this time for now" },
@@ -228,10 +228,11 @@ const struct gg_command gg_command_fleet_roll = {
 	.summary = "add up hours and days, and drop old rows",
 	.usage = "[--keep raw=7d,hours=90d,days=3y] [OPTION]...",
 	.details =
-		"Adds the samples of each hour and day up, so that questions about long times are\n"
-		"quick and need no raw rows.  It can be repeated: hours that late slots changed are\n"
-		"added up again.  Run it every hour.  Rows are dropped only with --keep, --max-size\n"
-		"or --min-free, as whole partitions, and after they were added up.\n"
+		"Adds the samples of each hour and day up, so that questions about long times\n"
+		"are quick and need no raw rows.  It can be repeated: hours that late slots\n"
+		"changed are added up again.  Run it every hour.  Rows are dropped only with\n"
+		"--keep, --max-size or --min-free, as whole partitions, and after they were added\n"
+		"up.\n"
 		"\n"
 		"  geiger fleet roll --keep raw=7d,hours=90d,days=3y --dry-run\n",
 	.options = options,

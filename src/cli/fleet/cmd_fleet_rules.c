@@ -510,7 +510,7 @@ static int run(struct gg_invocation *invocation)
 
 static const struct gg_option options[] = {
 	{ "output", 'o', GG_OPTION_TEXT, AT(output), "FILE",
-	  "write this file, whole or not at all, for node_exporter" },
+	  "write this file, whole, for node_exporter" },
 	{ "fail-on-alert", 0, GG_OPTION_FLAG, AT(fail_on_alert), NULL,
 	  "exit with 3 if a row alerts" },
 	GG_OPTIONS_SHARED(gg_cli_fleet_place_options, AT(place)),
