@@ -136,6 +136,11 @@ static double missed_count(double mean, double tail)
 	return count;
 }
 
+/* The share of the possible skews beside their limit that the search below could not tell apart. */
+#define SKEW_STEP 1e-5
+/* More than the error of a value. */
+#define SURELY_LARGER 1e-11
+
 static double quantile(const struct gg_end_law *law, double tail)
 {
 	return gg_end_law_at(law, tail, true);
@@ -159,14 +164,21 @@ static struct gg_end_law widest_law(const struct gg_high_end *end, double x,
 	const double golden = 0.6180339887498949;
 	double low = end->skew, high = end->skew + end->skew_slack;
 	struct gg_end_law best = end->law, limit, of_a, of_b;
-	double largest = value(&best, x), at_limit, a, b, at_a, at_b;
+	double largest = value(&best, x), largest_before, at_limit, a, b, at_a, at_b;
 
 	limit = gg_end_law_shifted(end->mean, end->variance, high);
 	at_limit = value(&limit, x);
+	largest_before = largest;
 	if (at_limit > largest) {
 		largest = at_limit;
 		best = limit;
 	}
+	/* Mostly an end of the range has the largest value: it falls right beside that end. */
+	of_a = gg_end_law_shifted(end->mean, end->variance,
+	                          at_limit > largest_before ? high - SKEW_STEP * (high - low)
+	                                                    : low + SKEW_STEP * (high - low));
+	if (largest > value(&of_a, x) * (1 + SURELY_LARGER))
+		return best;
 	a = high - golden * (high - low);
 	b = low + golden * (high - low);
 	of_a = gg_end_law_shifted(end->mean, end->variance, a);
