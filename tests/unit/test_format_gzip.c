@@ -6,6 +6,7 @@
 
 #include "base/hash.h"
 #include "format/codec/gzip.h"
+#include "format/codec/quick_crc32.h"
 #include "test.h"
 
 enum { BYTES_MAX = 200000 };
@@ -45,6 +46,17 @@ static void fill(uint8_t *bytes, size_t length, uint64_t seed)
 		if (share == 4 && random % 3 != 0)
 			bytes[i] = 0;
 	}
+}
+
+TEST(each_length_has_the_sum_that_zlib_finds)
+{
+	static uint8_t bytes[BYTES_MAX];
+
+	fill(bytes, BYTES_MAX, 7);
+	for (size_t length = 0; length < 600; length++)
+		CHECK(gg_quick_crc32(bytes + length % 17, length) ==
+		      crc32_z(0, bytes + length % 17, length));
+	CHECK(gg_quick_crc32(bytes, BYTES_MAX) == crc32_z(0, bytes, BYTES_MAX));
 }
 
 TEST(each_length_unpacks_to_what_it_was)

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <zlib.h>
 
+#include "format/codec/quick_crc32.h"
 #include "format/codec/quick_deflate.h"
 
 int gg_gzip(struct gg_buf *out, const void *bytes, size_t length)
@@ -61,7 +62,7 @@ int gg_gzip_pack(struct gg_gzip_part *part, const void *bytes, size_t length, in
 		return -ENOMEM;
 	gg_buf_clear(&part->packed);
 	part->length = length;
-	part->sum = (uint32_t)crc32_z(0, bytes, length);
+	part->sum = gg_quick_crc32(bytes, length);
 	if (level == GG_GZIP_STORED) {
 		store(&part->packed, bytes, length);
 		return part->packed.failed ? -ENOMEM : 0;

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* quick_deflate - finds repetitions by one hash table, and writes them with fixed codes. */
+/*
+ * quick_deflate - finds repetitions by the last distance and one hash table, and writes them with
+ * fixed codes.
+ */
 #include "format/codec/quick_deflate.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -15,7 +19,6 @@ enum {
 	LENGTH_CODES = 257, /* the first one */
 	CODE_COUNT = 286,
 	DISTANCE_COUNT = 30,
-	TOKEN_BITS_MAX = 8 + 5 + 5 + 13,
 };
 
 /* A code's bits, the first one lowest, with the extra bits of its least value: none. */
@@ -31,6 +34,8 @@ struct quick_deflate {
 	uint32_t heads[1 << HASH_BITS];           /* 1 + the last position of a hash; 0: none */
 	uint64_t word;                            /* bits to write, the first one lowest */
 	unsigned bit_count;
+	uint32_t last_distance, last_bits; /* a distance, 0: none, and its code with extra bits */
+	unsigned last_bit_count;
 	uint8_t *at;
 };
 
@@ -105,14 +110,17 @@ static void put_distance(struct quick_deflate *state, uint32_t distance)
 	uint32_t rest = distance - 1;
 	unsigned log2, extra, code;
 
-	if (rest < 4) {
-		put(state, state->distance_bits[rest], 5);
-		return;
+	state->last_distance = distance;
+	state->last_bits = state->distance_bits[rest < 4 ? rest : 0];
+	state->last_bit_count = 5;
+	if (rest >= 4) {
+		log2 = 31 - (unsigned)__builtin_clz(rest);
+		extra = log2 - 1;
+		code = 2 * log2 + (rest >> extra & 1);
+		state->last_bits = state->distance_bits[code] | (rest & ((1u << extra) - 1)) << 5;
+		state->last_bit_count = 5 + extra;
 	}
-	log2 = 31 - (unsigned)__builtin_clz(rest);
-	extra = log2 - 1;
-	code = 2 * log2 + (rest >> extra & 1);
-	put(state, state->distance_bits[code] | (rest & ((1u << extra) - 1)) << 5, 5 + extra);
+	put(state, state->last_bits, state->last_bit_count);
 }
 
 static uint32_t load4(const uint8_t *at)
@@ -124,7 +132,7 @@ static uint32_t load4(const uint8_t *at)
 }
 
 /* Returns how many bytes from `a` and `b` on are equal, `most` at most. */
-static uint32_t match(const uint8_t *a, const uint8_t *b, uint32_t most)
+static inline uint32_t match(const uint8_t *a, const uint8_t *b, uint32_t most)
 {
 	uint32_t length = 0;
 	uint64_t left, right;
@@ -141,33 +149,64 @@ static uint32_t match(const uint8_t *a, const uint8_t *b, uint32_t most)
 	return length;
 }
 
+/* The caller flushes before 64 bits are full: a match and a literal have 40 at most. */
+static void put_literal(struct quick_deflate *state, uint8_t byte)
+{
+	put(state, state->codes[byte].bits, state->codes[byte].bit_count);
+}
+
+static void put_match(struct quick_deflate *state, uint32_t length, uint32_t distance)
+{
+	put(state, state->length_codes[length].bits, state->length_codes[length].bit_count);
+	if (distance == state->last_distance) {
+		put(state, state->last_bits, state->last_bit_count);
+		return;
+	}
+	put_distance(state, distance);
+}
+
+/* Looks for the bytes at `at` by their hash.  Returns how many were found, and how far before. */
+static uint32_t find(struct quick_deflate *state, const uint8_t *bytes, uint32_t at, uint32_t most,
+                     uint32_t *ret_distance)
+{
+	uint32_t word = load4(bytes + at);
+	uint32_t *head = &state->heads[word * 2654435761u >> (32 - HASH_BITS)];
+	uint32_t then = *head;
+
+	*head = at + 1;
+	if (then == 0 || at + 1 - then > DISTANCE_MOST || load4(bytes + then - 1) != word)
+		return 0;
+	*ret_distance = at + 1 - then;
+	return match(bytes + at, bytes + then - 1, most);
+}
+
+/*
+ * Records of one length that differ in a byte or two repeat at the same distance again and again.
+ * So that distance comes before the table, and the byte at which a repetition ends is a literal.
+ */
 static void write_block(struct quick_deflate *state, const uint8_t *bytes, uint32_t length)
 {
-	uint32_t at = 0;
+	uint32_t at = 0, distance = 0, found, most;
+	bool is_near;
 
 	put(state, 1 << 1, 3); /* not the last block; fixed codes */
 	while (at + MATCH_LEAST <= length) {
-		uint32_t word = load4(bytes + at);
-		uint32_t *head = &state->heads[word * 2654435761u >> (32 - HASH_BITS)];
-		uint32_t then = *head, most = length - at, found = 0;
+		most = length - at < MATCH_MOST ? length - at : MATCH_MOST;
+		is_near = distance > 0 && load4(bytes + at) == load4(bytes + at - distance);
 
-		*head = at + 1;
-		if (then > 0 && at + 1 - then <= DISTANCE_MOST && load4(bytes + then - 1) == word)
-			found = match(bytes + at, bytes + then - 1,
-			              most < MATCH_MOST ? most : MATCH_MOST);
-		if (found >= MATCH_LEAST) {
-			put(state, state->length_codes[found].bits,
-			    state->length_codes[found].bit_count);
-			put_distance(state, at + 1 - then);
-			at += found;
-		} else {
-			put(state, state->codes[bytes[at]].bits, state->codes[bytes[at]].bit_count);
-			at++;
-		}
+		found = is_near ? match(bytes + at, bytes + at - distance, most)
+		                : find(state, bytes, at, most, &distance);
+		if (found >= MATCH_LEAST)
+			put_match(state, found, distance);
+		else
+			found = 0;
+		at += found;
+		if (at < length && found < MATCH_MOST)
+			put_literal(state, bytes[at++]);
 		flush_word(state);
 	}
 	for (; at < length; at++) {
-		put(state, state->codes[bytes[at]].bits, state->codes[bytes[at]].bit_count);
+		put_literal(state, bytes[at]);
 		flush_word(state);
 	}
 	put(state, state->codes[END_OF_BLOCK].bits, state->codes[END_OF_BLOCK].bit_count);
