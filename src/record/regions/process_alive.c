@@ -61,9 +61,10 @@ bool gg_process_alive(uint32_t pid, uint64_t start_ticks)
 
 bool gg_process_alive_region(const struct gg_region_header *header, int fd)
 {
+	/* The lock of a living process is the cheaper question by far. */
 	return header->end_monotonic_ns == 0 &&
-	       (gg_process_alive(header->pid, header->process_start_ticks) ||
-	        gg_region_file_is_used(fd));
+	       (gg_region_file_is_used(fd) ||
+	        gg_process_alive(header->pid, header->process_start_ticks));
 }
 
 uint32_t gg_process_alive_innermost_pid(uint32_t pid)

@@ -21,6 +21,7 @@
 #include "base/buf.h"
 #include "base/path.h"
 #include "record/symbols/frame_times.h"
+#include "record/symbols/known_symbols.h"
 
 /* A module of the profile, with its frames if it is to be looked up. */
 struct asked_module {
@@ -31,11 +32,16 @@ struct asked_module {
 	GG_ARRAY(uint32_t) frames;
 	GG_ARRAY(uint64_t) addresses;              /* of the frames */
 	GG_ARRAY(struct gg_symbol_window) windows; /* of the frames of a jitdump, by address */
+	GG_ARRAY(uint64_t) unknown;                /* of `addresses`, for a known module */
+	uint32_t known;                            /* its number there; UINT32_MAX: none */
+	size_t asked;                              /* its number in the look-up */
 };
 
 struct work {
 	GG_ARRAY(struct asked_module) modules; /* by id; id 0 means that a frame has no module */
 	GG_ARRAY(uint8_t) known;               /* by frame: KNOWN_NOTHING ... _LINE */
+	struct gg_known_symbols *names;        /* of earlier look-ups; NULL: none */
+	struct gg_symbols *symbols;            /* of this one; NULL: none, or `names` has them */
 	struct gg_error *error;
 };
 
@@ -53,6 +59,7 @@ static void done(struct work *work)
 		gg_array_done(&work->modules.items[i].frames);
 		gg_array_done(&work->modules.items[i].addresses);
 		gg_array_done(&work->modules.items[i].windows);
+		gg_array_done(&work->modules.items[i].unknown);
 	}
 	gg_array_done(&work->modules);
 	gg_array_done(&work->known);
@@ -246,9 +253,17 @@ static int put_status(struct gg_profile *profile, uint32_t module,
 	return gg_profile_set_module_status(profile, module, gg_buf_text(&text), error);
 }
 
-/* Writes the lines of a module's frames.  `asked` is the module's index in the look-up. */
+static size_t frames_of(const struct work *work, const struct asked_module *module, size_t frame,
+                        const struct gg_symbol_frame **ret_frames)
+{
+	return module->known != UINT32_MAX
+	               ? gg_known_symbols_frames(work->names, module->known,
+	                                         module->addresses.items[frame], ret_frames)
+	               : gg_symbols_frames(work->symbols, module->asked, frame, ret_frames);
+}
+
+/* Writes the lines of a module's frames. */
 static int write_module(struct gg_profile *profile, const struct work *work, uint32_t id,
-                        const struct gg_symbols *symbols, size_t asked,
                         struct gg_symbolize_result *result)
 {
 	const struct asked_module *module = &work->modules.items[id];
@@ -257,7 +272,7 @@ static int write_module(struct gg_profile *profile, const struct work *work, uin
 
 	for (size_t i = 0; i < module->frames.count && status == 0; i++) {
 		const struct gg_symbol_frame *frames;
-		size_t count = gg_symbols_frames(symbols, asked, i, &frames);
+		size_t count = frames_of(work, module, i, &frames);
 
 		named_before += known_of(work, module->frames.items[i]) >= KNOWN_FUNCTION;
 		status = put_frame(profile, work, module->frames.items[i], frames, count, result);
@@ -271,7 +286,11 @@ static int write_module(struct gg_profile *profile, const struct work *work, uin
 	 * more now.
 	 */
 	if (status == 0 && (named_before == 0 || result->named_count - named_first > named_before))
-		status = put_status(profile, id, gg_symbols_outcome(symbols, asked), work->error);
+		status = put_status(profile, id,
+		                    module->known != UINT32_MAX
+		                            ? gg_known_symbols_outcome(work->names, module->known)
+		                            : gg_symbols_outcome(work->symbols, module->asked),
+		                    work->error);
 	return status;
 }
 
@@ -286,59 +305,104 @@ bool gg_symbolize_is_perf_map(const char *path)
 	return end > 0 && name[end] == '\0';
 }
 
-/*
- * Looks up the frames of all modules.  Modules without frames are left out, so `ids` translates the
- * index of a module in the look-up into its id in the profile.
- */
-static int resolve(struct gg_profile *profile, const struct work *work,
+static struct gg_symbol_module question_of(const struct asked_module *module)
+{
+	return (struct gg_symbol_module){
+		.path = module->path,
+		.kind = gg_symbolize_is_perf_map(module->path) ? GG_SYMBOL_PERF_MAP
+		                                               : GG_SYMBOL_FILE,
+		.build_id = module->build_id,
+		.build_id_bytes = module->build_id_bytes,
+		.addresses = module->addresses.items,
+		.address_count = module->addresses.count,
+		.windows = module->windows.items,
+		.window_count = module->windows.count,
+	};
+}
+
+/* Leaves the addresses that earlier look-ups did not have.  False: memory ran out. */
+static bool leave_out_known(const struct work *work, struct asked_module *module,
+                            struct gg_symbol_module *question)
+{
+	module->known = UINT32_MAX;
+	if (work->names == NULL || question->kind != GG_SYMBOL_FILE ||
+	    question->build_id_bytes == 0 || question->window_count > 0)
+		return true;
+	module->known = gg_known_symbols_module(work->names, question);
+	if (module->known == UINT32_MAX)
+		return false;
+	for (size_t i = 0; i < module->addresses.count; i++)
+		if (!gg_known_symbols_has(work->names, module->known, module->addresses.items[i]) &&
+		    !gg_array_push(&module->unknown, module->addresses.items[i]))
+			return false;
+	question->addresses = module->unknown.items;
+	question->address_count = module->unknown.count;
+	return true;
+}
+
+/* Asks for asked[0..count), and lets `names` keep the answers if it can. */
+static int ask(struct work *work, const struct gg_symbol_module *asked, const uint32_t *numbers,
+               size_t count, const struct gg_symbol_options *options)
+{
+	int status = gg_symbols_resolve(&work->symbols, asked, count, options, work->error);
+
+	if (status < 0 || work->names == NULL)
+		return status;
+	if (gg_known_symbols_keep(work->names, work->symbols, asked, numbers, count) < 0)
+		return gg_error_memory(work->error, "resolving symbols");
+	return 0;
+}
+
+/* Looks up the frames of all modules that have any. */
+static int resolve(struct gg_profile *profile, struct work *work,
                    const struct gg_symbol_options *options, struct gg_symbolize_result *result)
 {
 	struct gg_symbol_module *asked = calloc(work->modules.count + 1, sizeof(*asked));
-	uint32_t *ids = calloc(work->modules.count + 1, sizeof(*ids));
-	struct gg_symbols *symbols = NULL;
+	uint32_t *numbers = calloc(work->modules.count + 1, sizeof(*numbers));
+	bool has_room = asked != NULL && numbers != NULL, is_kept = false;
 	size_t count = 0;
 	int status = 0;
 
-	if (asked == NULL || ids == NULL) {
-		status = gg_error_memory(work->error, "resolving symbols");
-		goto out;
-	}
-	for (size_t i = 1; i < work->modules.count; i++) {
-		const struct asked_module *module = &work->modules.items[i];
+	for (size_t i = 1; has_room && i < work->modules.count; i++) {
+		struct asked_module *module = &work->modules.items[i];
+		struct gg_symbol_module question = question_of(module);
 
 		if (module->frames.count == 0)
 			continue;
-		ids[count] = (uint32_t)i;
-		asked[count++] = (struct gg_symbol_module){
-			.path = module->path,
-			.kind = gg_symbolize_is_perf_map(module->path) ? GG_SYMBOL_PERF_MAP
-			                                               : GG_SYMBOL_FILE,
-			.build_id = module->build_id,
-			.build_id_bytes = module->build_id_bytes,
-			.addresses = module->addresses.items,
-			.address_count = module->frames.count,
-			.windows = module->windows.items,
-			.window_count = module->windows.count,
-		};
+		has_room = leave_out_known(work, module, &question);
+		result->module_count++;
+		if (question.address_count == 0)
+			continue;
+		module->asked = count;
+		numbers[count] = module->known;
+		asked[count++] = question;
 	}
-	result->module_count = (uint32_t)count;
-	if (count > 0)
-		status = gg_symbols_resolve(&symbols, asked, count, options, work->error);
-	for (size_t i = 0; i < count && status == 0; i++)
-		status = write_module(profile, work, ids[i], symbols, i, result);
-out:
-	gg_symbols_free(symbols);
+	if (!has_room)
+		status = gg_error_memory(work->error, "resolving symbols");
+	if (status == 0 && count > 0) {
+		status = ask(work, asked, numbers, count, options);
+		is_kept = status == 0 && work->names != NULL;
+	}
+	for (size_t i = 1; status == 0 && i < work->modules.count; i++)
+		if (work->modules.items[i].frames.count > 0)
+			status = write_module(profile, work, (uint32_t)i, result);
+	if (!is_kept)
+		gg_symbols_free(work->symbols);
 	free(asked);
-	free(ids);
+	free(numbers);
 	return status;
 }
 
-int gg_symbolize(struct gg_profile *profile, const struct gg_symbol_options *options,
-                 struct gg_symbolize_result *ret_result, struct gg_error *error)
+int gg_symbolize_with(struct gg_profile *profile, const struct gg_symbol_options *options,
+                      struct gg_known_symbols *names, struct gg_symbolize_result *ret_result,
+                      struct gg_error *error)
 {
 	struct gg_symbolize_result result = { 0 };
-	struct work work = { .error = error };
+	struct work work = { .names = names, .error = error };
 	int status = gather(profile, &work);
+
+	if (names != NULL)
+		gg_known_symbols_begin(names);
 
 	if (status == 0 && options != NULL)
 		status = gather_windows(profile, &work, options->start_monotonic_ns);
@@ -348,4 +412,10 @@ int gg_symbolize(struct gg_profile *profile, const struct gg_symbol_options *opt
 	if (status == 0)
 		*ret_result = result;
 	return status;
+}
+
+int gg_symbolize(struct gg_profile *profile, const struct gg_symbol_options *options,
+                 struct gg_symbolize_result *ret_result, struct gg_error *error)
+{
+	return gg_symbolize_with(profile, options, NULL, ret_result, error);
 }

@@ -45,6 +45,14 @@ struct gg_symbolize_result {
 GG_MUST_CHECK int gg_symbolize(struct gg_profile *profile, const struct gg_symbol_options *options,
                                struct gg_symbolize_result *ret_result, struct gg_error *error);
 
+struct gg_known_symbols;
+
+/* Uses the answers of earlier look-ups, and keeps its own for later ones (known_symbols.h). */
+GG_MUST_CHECK int gg_symbolize_with(struct gg_profile *profile,
+                                    const struct gg_symbol_options *options,
+                                    struct gg_known_symbols *names,
+                                    struct gg_symbolize_result *ret_result, struct gg_error *error);
+
 /*
  * True for a path like "/tmp/perf-4711.map" or "/tmp/jit-4711.dump".  Such a file names code that
  * was made at run time.

@@ -163,17 +163,18 @@ void gg_region_view_done(struct gg_region_view *view)
 	*view = (struct gg_region_view){ 0 };
 }
 
-/* Has no thread begun or finished an operation since the slots were read? */
-static int compare_slots(const struct source *source, const struct gg_region_view *view,
-                         bool *ret_same)
+/*
+ * Has no thread begun or finished an operation since the slots were read?  The view gets the header
+ * of now.
+ */
+static int compare_slots(const struct source *source, struct gg_region_view *view, bool *ret_same)
 {
-	struct gg_region_header now;
 	struct gg_region_redo_slot *slots = NULL;
 	uint32_t count = 0;
-	int status = read_header(source, &now);
+	int status = read_header(source, &view->header);
 
 	if (status == 0)
-		status = read_table(source, &now, GG_TABLE_SLOTS, &slots, &count);
+		status = read_table(source, &view->header, GG_TABLE_SLOTS, &slots, &count);
 	if (status < 0)
 		return status;
 	*ret_same = count == view->slot_count;
@@ -210,13 +211,11 @@ static int copy_numbers(const struct source *source, struct gg_region_view *view
 	if (status == 0)
 		status = read_table(source, &view->header, GG_TABLE_LIVE, &view->live,
 		                    &view->live_count);
-	if (status == 0)
-		status = compare_slots(source, view, &view->torn);
-	view->torn = !view->torn;
 	/* Records that samples and site totals refer to are older than these, so a header of now
 	 * counts them all. */
 	if (status == 0)
-		status = read_header(source, &view->header);
+		status = compare_slots(source, view, &view->torn);
+	view->torn = !view->torn;
 	return status;
 }
 
@@ -314,10 +313,13 @@ static void check_live(struct gg_region_view *view)
 
 		if (sample->id == 0)
 			continue;
-		if (sample_is_valid(view, sample))
-			view->live[kept++] = *sample;
-		else
+		if (!sample_is_valid(view, sample)) {
 			view->damaged_count++;
+			continue;
+		}
+		if (kept != i) /* most tables have no holes */
+			view->live[kept] = *sample;
+		kept++;
 	}
 	view->live_count = kept;
 }
@@ -335,7 +337,9 @@ static void check_site_totals(struct gg_region_view *view)
 		    total->thread < view->thread_count) {
 			if (view->exact_totals != NULL)
 				view->exact_totals[kept] = view->exact_totals[i];
-			view->site_totals[kept++] = *total;
+			if (kept != i)
+				view->site_totals[kept] = *total;
+			kept++;
 		} else
 			view->damaged_count++;
 	}

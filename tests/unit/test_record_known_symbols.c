@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_record_known_symbols - shows that an address keeps the answer of its own look-up. */
+#include <string.h>
+#include <unistd.h>
+
+#include "base/compiler.h"
+#include "record/symbols/known_symbols.h"
+#include "symbol/fixture.h"
+#include "test.h"
+
+static const char *const names[] = { "outer", "main", "hidden" };
+
+/* Looks up names[first..end) in a module, and keeps the answers. */
+static void learn(struct gg_known_symbols *known, struct fixture *f, struct gg_symbol_module module,
+                  size_t first, size_t end)
+{
+	const struct gg_symbol_options options = { .cache_dir = "", .offline = true };
+	uint64_t addresses[GG_COUNT(names)];
+	uint32_t number = gg_known_symbols_module(known, &module);
+	struct gg_symbols *symbols;
+
+	for (size_t i = first; i < end; i++)
+		addresses[i - first] = fixture_symbol(f, "whole", names[i]);
+	module.addresses = addresses;
+	module.address_count = end - first;
+	REQUIRE(gg_symbols_resolve(&symbols, &module, 1, &options, NULL) == 0);
+	REQUIRE(gg_known_symbols_keep(known, symbols, &module, &number, 1) == 0);
+}
+
+static bool has_name(const struct gg_known_symbols *known, uint32_t module, uint64_t address,
+                     const char *name)
+{
+	const struct gg_symbol_frame *frames;
+	size_t count = gg_known_symbols_frames(known, module, address, &frames);
+
+	return count > 0 && strcmp(frames[count - 1].function, name) == 0;
+}
+
+TEST(an_address_has_the_answer_of_its_own_look_up)
+{
+	uint8_t id[FIXTURE_ID_MAX], other_id[FIXTURE_ID_MAX];
+	struct gg_symbol_module module = { .build_id = id }, other;
+	struct gg_known_symbols *known;
+	uint64_t addresses[GG_COUNT(names)];
+	struct fixture f;
+	uint32_t number;
+
+	if (!fixture_begin(&f))
+		SKIP("no compiler or binutils");
+	CHECK(fixture_shell(&f, "cc -O2 -g -Wl,--build-id '%s' -o program && cp program whole",
+	                    fixture_source("plain.c")));
+	module.path = fixture_path(&f, "program");
+	module.build_id_bytes = fixture_build_id(&f, "program", id);
+	REQUIRE(module.build_id_bytes > 0);
+	for (size_t i = 0; i < GG_COUNT(names); i++)
+		addresses[i] = fixture_symbol(&f, "whole", names[i]);
+	REQUIRE(gg_known_symbols_new(&known, NULL) == 0);
+	gg_known_symbols_begin(known);
+	learn(known, &f, module, 1, 3);
+	number = gg_known_symbols_module(known, &module);
+	CHECK(!gg_known_symbols_has(known, number, addresses[0]));
+	learn(known, &f, module, 0, 1);
+	/* From here on nobody needs the file. */
+	CHECK(fixture_shell(&f, "rm program"));
+	gg_known_symbols_begin(known);
+	CHECK(gg_known_symbols_module(known, &module) == number);
+	for (size_t i = 0; i < GG_COUNT(names); i++) {
+		CHECK(gg_known_symbols_has(known, number, addresses[i]));
+		CHECK(has_name(known, number, addresses[i], names[i]));
+	}
+	CHECK(!gg_known_symbols_has(known, number, addresses[0] + 1));
+	CHECK(gg_known_symbols_outcome(known, number)->status == GG_SYMBOL_FULL);
+
+	/* The same path with another build-id is another file, of which nothing is known. */
+	memcpy(other_id, id, sizeof(id));
+	other_id[0] ^= 1;
+	other = module;
+	other.build_id = other_id;
+	CHECK(gg_known_symbols_module(known, &other) != number);
+	number = gg_known_symbols_module(known, &other);
+	CHECK(!gg_known_symbols_has(known, number, addresses[0]));
+	learn(known, &f, other, 0, 1);
+	CHECK(gg_known_symbols_has(known, number, addresses[0]));
+	CHECK(!has_name(known, number, addresses[0], names[0]));
+	CHECK(gg_known_symbols_outcome(known, number)->status == GG_SYMBOL_NO_FILE);
+	gg_known_symbols_free(known);
+	fixture_end(&f);
+}
+
+TEST(a_file_that_could_not_be_read_is_read_again)
+{
+	uint8_t id[FIXTURE_ID_MAX];
+	struct gg_symbol_module module = { .build_id = id };
+	struct gg_known_symbols *known;
+	struct fixture f;
+	uint32_t number;
+
+	if (!fixture_begin(&f))
+		SKIP("no compiler or binutils");
+	CHECK(fixture_shell(&f, "cc -O2 -g -Wl,--build-id '%s' -o whole && cp whole program",
+	                    fixture_source("plain.c")));
+	module.path = fixture_path(&f, "program");
+	module.build_id_bytes = fixture_build_id(&f, "whole", id);
+	REQUIRE(gg_known_symbols_new(&known, NULL) == 0);
+	learn(known, &f, module, 1, 3);
+	number = gg_known_symbols_module(known, &module);
+	CHECK(gg_known_symbols_outcome(known, number)->status == GG_SYMBOL_FULL);
+	CHECK(fixture_shell(&f, ": >program"));
+	learn(known, &f, module, 0, 1);
+	CHECK(has_name(known, number, fixture_symbol(&f, "whole", names[1]), names[1]));
+	CHECK(gg_known_symbols_has(known, number, fixture_symbol(&f, "whole", names[0])));
+	CHECK(gg_known_symbols_outcome(known, number)->status == GG_SYMBOL_UNREADABLE);
+	gg_known_symbols_begin(known);
+	CHECK(!gg_known_symbols_has(known, number, fixture_symbol(&f, "whole", names[0])));
+	gg_known_symbols_free(known);
+	fixture_end(&f);
+}
