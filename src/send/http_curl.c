@@ -20,6 +20,8 @@
 #include "base/clock.h"
 #include "base/time_units.h"
 
+enum { KEPT_SECONDS = 1 };
+
 /* A library with this name has every function and option below. */
 static const char library_name[] = "libcurl.so.4";
 
@@ -28,6 +30,7 @@ static struct {
 	void *library;
 	__typeof__(curl_global_init) *global_init;
 	__typeof__(curl_easy_init) *easy_init;
+	__typeof__(curl_easy_reset) *easy_reset;
 	__typeof__(curl_easy_setopt) *setopt;
 	__typeof__(curl_easy_perform) *perform;
 	__typeof__(curl_easy_getinfo) *getinfo;
@@ -45,6 +48,7 @@ static bool load_curl(void)
 	} functions[] = {
 		{ "curl_global_init", &curl.global_init },
 		{ "curl_easy_init", &curl.easy_init },
+		{ "curl_easy_reset", &curl.easy_reset },
 		{ "curl_easy_setopt", &curl.setopt },
 		{ "curl_easy_perform", &curl.perform },
 		{ "curl_easy_getinfo", &curl.getinfo },
@@ -171,6 +175,32 @@ static enum gg_http_result perform(CURL *easy, const struct gg_http_post *post,
 	return gg_http_post_result(reply->status, code == CURLE_OK || (size_t)sent >= post->length);
 }
 
+/* Returns the kept handle, with its connection and sessions of TLS, or a new one. */
+static CURL *take_handle(const struct gg_http_post *post)
+{
+	CURL *easy = post->kept != NULL ? post->kept->secure : NULL;
+
+	if (easy == NULL)
+		return curl.easy_init();
+	post->kept->secure = NULL;
+	curl.easy_reset(easy);
+	return easy;
+}
+
+static void keep_handle(const struct gg_http_post *post, CURL *easy)
+{
+	if (post->kept != NULL)
+		post->kept->secure = easy;
+	else
+		curl.cleanup(easy);
+}
+
+void gg_http_curl_done(void *secure)
+{
+	if (secure != NULL)
+		curl.cleanup(secure);
+}
+
 enum gg_http_result gg_http_curl_post(const struct gg_http_post *post,
                                       struct gg_http_reply *ret_reply, char why[GG_HTTP_WHY_MAX])
 {
@@ -185,7 +215,7 @@ enum gg_http_result gg_http_curl_post(const struct gg_http_post *post,
 	if (curl.library != NULL &&
 	    asprintf(&url, "https://%s%s%s:%s%s", is_bracketed ? "[" : "", post->host,
 	             is_bracketed ? "]" : "", post->port, post->target) > 0) {
-		easy = curl.easy_init();
+		easy = take_handle(post);
 		headers = make_headers(post);
 	}
 	if (easy != NULL && headers != NULL) {
@@ -201,12 +231,15 @@ enum gg_http_result gg_http_curl_post(const struct gg_http_post *post,
 		curl.setopt(easy, CURLOPT_WRITEDATA, ret_reply);
 		curl.setopt(easy, CURLOPT_HEADERFUNCTION, take_header);
 		curl.setopt(easy, CURLOPT_HEADERDATA, ret_reply);
+		/* As by http: a connection that waited longer may be closed by now. */
+		curl.setopt(easy, CURLOPT_MAXAGE_CONN, (long)KEPT_SECONDS);
+		curl.setopt(easy, CURLOPT_FORBID_REUSE, post->kept == NULL ? 1L : 0L);
 		if (post->certificates != NULL)
 			curl.setopt(easy, CURLOPT_CAINFO, post->certificates);
 		result = perform(easy, post, ret_reply, why);
 	}
 	if (easy != NULL)
-		curl.cleanup(easy);
+		keep_handle(post, easy);
 	if (headers != NULL)
 		curl.list_free(headers);
 	free(url);
@@ -227,5 +260,10 @@ enum gg_http_result gg_http_curl_post(const struct gg_http_post *post,
 	(void)ret_reply;
 	snprintf(why, GG_HTTP_WHY_MAX, "%s", gg_http_post_lacks_https());
 	return GG_HTTP_NOT_SENT;
+}
+
+void gg_http_curl_done(void *secure)
+{
+	(void)secure;
 }
 #endif

@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "base/time_units.h"
 
-enum { REPLY_MAX = 256 << 10, RECEIVE_BYTES = 4096 };
+enum { REPLY_MAX = 256 << 10, RECEIVE_BYTES = 4096, KEPT_MS = 1000 };
 
 struct exchange {
 	const struct gg_http_post *post;
@@ -22,6 +22,11 @@ struct exchange {
 	struct gg_buf received;
 };
 
+static bool may_keep(const struct gg_http_post *post)
+{
+	return post->kept != NULL && !post->kept->is_off;
+}
+
 static bool make_head(struct exchange *exchange)
 {
 	const struct gg_http_post *post = exchange->post;
@@ -29,10 +34,11 @@ static bool make_head(struct exchange *exchange)
 
 	gg_buf_printf(&exchange->head,
 	              "POST %s HTTP/1.1\r\nHost: %s%s%s:%s\r\nUser-Agent: geiger/%s\r\n"
-	              "Content-Type: %s\r\nContent-Length: %zu\r\n%s%sConnection: close\r\n\r\n",
+	              "Content-Type: %s\r\nContent-Length: %zu\r\n%s%s%s\r\n",
 	              post->target, is_bracketed ? "[" : "", post->host, is_bracketed ? "]" : "",
 	              post->port, GG_VERSION, post->type, post->length,
-	              post->is_gzip ? "Content-Encoding: gzip\r\n" : "", post->headers);
+	              post->is_gzip ? "Content-Encoding: gzip\r\n" : "", post->headers,
+	              may_keep(post) ? "" : "Connection: close\r\n");
 	if (exchange->head.failed)
 		gg_http_fail(&exchange->connection, "request", ENOMEM);
 	return !exchange->head.failed;
@@ -80,6 +86,69 @@ enum gg_http_result gg_http_post_result(int status, bool is_out)
 	return status != 0 || is_out ? GG_HTTP_NO_REPLY : GG_HTTP_NOT_SENT;
 }
 
+/* --- kept connections ----------------------------------------------------------------------- */
+
+static void drop_kept(struct gg_http_kept *kept)
+{
+	if (kept->fd >= 0)
+		close(kept->fd);
+	kept->fd = -1;
+}
+
+void gg_http_kept_done(struct gg_http_kept *kept)
+{
+	drop_kept(kept);
+	gg_http_curl_done(kept->secure);
+	kept->secure = NULL;
+}
+
+/* Takes the kept connection if its server still seems to wait for a request. */
+static bool take_kept(struct exchange *exchange)
+{
+	struct gg_http_kept *kept = exchange->post->kept;
+	char byte;
+
+	if (kept == NULL || kept->fd < 0)
+		return false;
+	if (kept->is_off || gg_clock_monotonic_ns() - kept->used_ns > KEPT_MS * GG_NS_PER_MS ||
+	    recv(kept->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) >= 0 || errno != EAGAIN) {
+		drop_kept(kept);
+		return false;
+	}
+	exchange->connection.fd = kept->fd;
+	kept->fd = -1;
+	return true;
+}
+
+static void keep_or_close(struct exchange *exchange, bool is_reusable)
+{
+	struct gg_http_kept *kept = exchange->post->kept;
+
+	if (may_keep(exchange->post) && is_reusable) {
+		kept->fd = exchange->connection.fd;
+		kept->used_ns = gg_clock_monotonic_ns();
+	} else {
+		close(exchange->connection.fd);
+	}
+	exchange->connection.fd = -1;
+}
+
+/* --- requests ------------------------------------------------------------------------------- */
+
+/* Writes the request and reads the reply by an open connection. */
+static enum gg_http_result converse(struct exchange *exchange, struct gg_http_reply *reply)
+{
+	const struct gg_http_post *post = exchange->post;
+	bool is_out = gg_http_write(&exchange->connection, exchange->head.data,
+	                            exchange->head.length, post->length > 0) &&
+	              gg_http_write(&exchange->connection, post->body, post->length, false);
+
+	if (!read_reply(exchange, reply))
+		reply->status = 0;
+	keep_or_close(exchange, is_out && reply->status != 0 && reply->is_reusable);
+	return gg_http_post_result(reply->status, is_out);
+}
+
 enum gg_http_result gg_http_post(const struct gg_http_post *post, struct gg_http_reply *ret_reply,
                                  char why[GG_HTTP_WHY_MAX])
 {
@@ -88,23 +157,28 @@ enum gg_http_result gg_http_post(const struct gg_http_post *post, struct gg_http
 		.connection = gg_http_connection_of(post->timeout_seconds, why),
 	};
 	enum gg_http_result result = GG_HTTP_NOT_SENT;
-	bool is_out;
+	bool is_again = false;
 
 	ret_reply->status = 0;
 	ret_reply->retry_after_seconds = -1;
 	ret_reply->body_length = 0;
 	ret_reply->body[0] = '\0';
 	ret_reply->content = GG_HTTP_CONTENT_OTHER;
+	ret_reply->is_reusable = false;
 	if (post->is_secure)
 		return gg_http_curl_post(post, ret_reply, why);
-	if (make_head(&exchange) && gg_http_open(&exchange.connection, post->host, post->port)) {
-		is_out = gg_http_write(&exchange.connection, exchange.head.data,
-		                       exchange.head.length, post->length > 0) &&
-		         gg_http_write(&exchange.connection, post->body, post->length, false);
-		if (!read_reply(&exchange, ret_reply))
-			ret_reply->status = 0;
-		result = gg_http_post_result(ret_reply->status, is_out);
-		close(exchange.connection.fd);
+	if (make_head(&exchange) && take_kept(&exchange)) {
+		result = converse(&exchange, ret_reply);
+		is_again = result == GG_HTTP_NOT_SENT;
+		post->kept->is_off |= ret_reply->status == 0 && exchange.received.length == 0;
+	} else {
+		is_again = !exchange.head.failed;
+	}
+	if (is_again) {
+		why[0] = '\0';
+		gg_buf_clear(&exchange.received);
+		if (gg_http_open(&exchange.connection, post->host, post->port))
+			result = converse(&exchange, ret_reply);
 	}
 	gg_buf_done(&exchange.head);
 	gg_buf_done(&exchange.received);

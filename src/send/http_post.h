@@ -3,7 +3,14 @@
  * http_post - one POST request, and what became of it.
  *
  * http goes through sockets of our own; https through libcurl, which is loaded when it is first
- * needed.  Every request has a connection of its own, and follows no redirect.
+ * needed.  A request follows no redirect.  It has a connection of its own, unless its caller keeps
+ * one for the next request:
+ *
+ *   struct gg_http_kept kept = GG_HTTP_KEPT_NONE;
+ *
+ *   post.kept = &kept;                                one host and port for all its requests
+ *   gg_http_post(&post, &reply, why) ...
+ *   gg_http_kept_done(&kept);
  *
  * Result   what matters is whether the receiver may have the body:
  *
@@ -11,6 +18,12 @@
  *            NO_REPLY   perhaps: the whole body went out, and no whole head of a reply came
  *            REPLIED    the reply's status tells; a 2xx counts only if the whole body went out
  *
+ * Kept     A server may close a connection that waits, and a body that is written then may be lost
+ *          without a word.  So a connection serves the next request only within KEPT_MS, only if
+ *          its server allows it, and only if there is no sign of its end.  If the body did not go
+ *          out nevertheless, it goes out by a new connection.  A server that closes a kept
+ *          connection without a reply gets a new one for each request from then on.  libcurl
+ *          decides the same, and sends a body again if a kept connection ends without a reply.
  * Hostile  A server may send anything, slowly, or nothing.  Time is limited by the deadline, and
  *          a reply by REPLY_MAX bytes, after which its status counts.
  * Threads  any, each request on its own; names are resolved by getaddrinfo(), which has time
@@ -25,6 +38,19 @@
 #include "send/http_connection.h"
 #include "send/http_reply.h"
 
+/* A connection for the next request. */
+struct gg_http_kept {
+	int fd;           /* -1: none */
+	uint64_t used_ns; /* CLOCK_MONOTONIC: the end of its last reply */
+	bool is_off;      /* the server does not keep what it promises */
+	void *secure;     /* https: what libcurl keeps */
+};
+#define GG_HTTP_KEPT_NONE \
+	{                 \
+		.fd = -1  \
+	}
+void gg_http_kept_done(struct gg_http_kept *kept);
+
 struct gg_http_post {
 	bool is_secure;           /* https */
 	const char *host, *port;  /* host: a name or an address, without brackets */
@@ -36,6 +62,7 @@ struct gg_http_post {
 	const void *body;
 	size_t length;
 	double timeout_seconds;
+	struct gg_http_kept *kept; /* NULL: a connection of its own */
 };
 
 enum gg_http_result { GG_HTTP_NOT_SENT, GG_HTTP_NO_REPLY, GG_HTTP_REPLIED };
@@ -50,6 +77,7 @@ const char *gg_http_post_lacks_https(void);
 /* The result of a request; status 0: there was no reply; `is_out`: the whole body went out. */
 enum gg_http_result gg_http_post_result(int status, bool is_out);
 
-/* The part of http_curl.c; only gg_http_post() calls it. */
+/* The parts of http_curl.c; only http_post.c calls them. */
 enum gg_http_result gg_http_curl_post(const struct gg_http_post *post,
                                       struct gg_http_reply *ret_reply, char why[GG_HTTP_WHY_MAX]);
+void gg_http_curl_done(void *secure); /* NULL is fine */

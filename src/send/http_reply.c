@@ -95,7 +95,7 @@ double gg_http_reply_retry_after(const char *value, size_t length, int64_t now_s
 }
 
 struct head {
-	bool is_chunked, has_length;
+	bool is_chunked, has_length, is_last; /* is_last: the server closes the connection */
 	uint64_t length;
 };
 
@@ -121,6 +121,7 @@ static enum gg_http_reply_state parse_head(struct reply_text *from, int64_t now_
 		reply->status = 0;
 		return GG_HTTP_REPLY_MALFORMED;
 	}
+	head->is_last = line.at[7] != '1'; /* HTTP/1.0 closes */
 	while (take_line(from, &line)) {
 		if (line.at == line.end)
 			return GG_HTTP_REPLY_COMPLETE;
@@ -134,6 +135,9 @@ static enum gg_http_reply_state parse_head(struct reply_text *from, int64_t now_
 		} else if (is_header(&line, "Retry-After", &value))
 			reply->retry_after_seconds = gg_http_reply_retry_after(
 				value.at, (size_t)(value.end - value.at), now_s);
+		else if (is_header(&line, "Connection", &value))
+			head->is_last |= value.end - value.at != 10 ||
+			                 strncasecmp(value.at, "keep-alive", 10) != 0;
 		else if (is_header(&line, "Content-Type", &value))
 			reply->content = gg_http_reply_content(value.at,
 			                                       (size_t)(value.end - value.at));
@@ -173,8 +177,10 @@ static enum gg_http_reply_state parse_chunks(struct reply_text from, struct gg_h
 			return GG_HTTP_REPLY_MALFORMED;
 		if (length == 0) { /* trailers, and an empty line */
 			while (take_line(&from, &line))
-				if (line.at == line.end)
+				if (line.at == line.end) {
+					reply->is_reusable = from.at == from.end;
 					return GG_HTTP_REPLY_COMPLETE;
+				}
 			return GG_HTTP_REPLY_MORE;
 		}
 		if ((uint64_t)(from.end - from.at) < length + 1) {
@@ -199,8 +205,10 @@ static enum gg_http_reply_state parse_body(struct reply_text from, const struct 
 {
 	uint64_t here = (uint64_t)(from.end - from.at);
 
+	reply->is_reusable = here == 0;
 	if (reply->status == 204 || reply->status == 304)
 		return GG_HTTP_REPLY_COMPLETE;
+	reply->is_reusable = false;
 	if (head->is_chunked)
 		return parse_chunks(from, reply);
 	if (!head->has_length) {
@@ -208,6 +216,7 @@ static enum gg_http_reply_state parse_body(struct reply_text from, const struct 
 		return is_end ? GG_HTTP_REPLY_COMPLETE : GG_HTTP_REPLY_MORE;
 	}
 	keep(reply, from.at, here < head->length ? here : head->length);
+	reply->is_reusable = here == head->length;
 	return here < head->length ? GG_HTTP_REPLY_MORE : GG_HTTP_REPLY_COMPLETE;
 }
 
@@ -218,6 +227,7 @@ static void reset(struct gg_http_reply *reply)
 	reply->content = GG_HTTP_CONTENT_OTHER;
 	reply->body_length = 0;
 	reply->body[0] = '\0';
+	reply->is_reusable = false;
 }
 
 enum gg_http_reply_state gg_http_reply_parse(const char *bytes, size_t length, bool is_end,
@@ -235,5 +245,6 @@ enum gg_http_reply_state gg_http_reply_parse(const char *bytes, size_t length, b
 		state = parse_body(from, &head, is_end, ret_reply);
 	else
 		ret_reply->status = 0; /* a head that is not whole tells nothing */
+	ret_reply->is_reusable &= state == GG_HTTP_REPLY_COMPLETE && !is_end && !head.is_last;
 	return state == GG_HTTP_REPLY_MORE && is_end ? GG_HTTP_REPLY_MALFORMED : state;
 }

@@ -48,7 +48,7 @@ static void forget_allocated(struct gg_extract *extract)
 	gg_extract_expose(extract, false, &extract->allocated);
 }
 
-/* Puts a body into the queue, notes what it has, and lets it go. */
+/* Puts a body into the queue, notes what it has, and lets it go, at once if nothing else waits. */
 int gg_sender_put(struct sender *sender, struct seen_process *seen, const struct gg_send_item *item,
                   struct gg_sent_totals *totals)
 {
@@ -63,7 +63,10 @@ int gg_sender_put(struct sender *sender, struct seen_process *seen, const struct
 		gg_send_queue_cancel(sender->queue, number);
 		return status;
 	}
-	gg_send_queue_commit(sender->queue, number);
+	/* A fleet's answers change what the look at the next processes sends. */
+	gg_send_queue_commit(sender->queue, number,
+	                     sender->options->facts.receiver->form != GG_RECEIVER_FLEET &&
+	                             !gg_sender_is_ending(sender));
 	sender->result->profile_count++;
 	return 0;
 }

@@ -183,7 +183,8 @@ static int send_view(struct sender *sender, const char *path, const struct gg_re
 		status = gg_polling_put_mappings(polling, sender->error);
 	looked.now_ns = gg_polling_view_ns(polling);
 	if (status == 0)
-		status = gg_symbolize(gg_polling_profile(polling), &symbols, &named, sender->error);
+		status = gg_symbolize_with(gg_polling_profile(polling), &symbols, sender->symbols,
+		                           &named, sender->error);
 	if (status == 0)
 		status = gg_sender_load_model(sender, gg_polling_profile(polling), false, &model);
 	if (status == 0)

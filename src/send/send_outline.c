@@ -80,7 +80,8 @@ struct gg_send_workspace {
 	struct known_freed freed[FREED_SLOTS];
 	struct known_share *used[SHARE_SLOTS]; /* slots of this look */
 	size_t used_count;
-	uint64_t look; /* 1, 2, ... */
+	struct known_share *last; /* the slot of the last sample */
+	uint64_t look;            /* 1, 2, ... */
 	GG_ARRAY(struct row_sums) rows;
 	GG_ARRAY(struct gg_sums) own_freed; /* by row, of a forked process */
 	GG_ARRAY(struct gg_otlp_values) values;
@@ -147,13 +148,26 @@ static void empty_slot(struct gg_send_workspace *workspace, struct known_share *
 	known->live_count = known->allocated_count = 0;
 }
 
+/* A number of points that does not fit comes from the offset (weight.c). */
+static bool has_share(const struct known_share *known, const struct gg_draw *draw,
+                      uint64_t size_bytes)
+{
+	return known->size_bytes == size_bytes && known->scheme == draw->scheme &&
+	       known->sample_point_count == draw->sample_point_count &&
+	       draw->sample_point_count != UINT32_MAX &&
+	       memcmp(&known->interval, &draw->sampling_interval, sizeof(known->interval)) == 0;
+}
+
 static struct known_share *share_of(struct gg_send_workspace *workspace,
                                     const struct gg_region_sample *sample)
 {
 	struct gg_draw draw = gg_region_sample_draw(sample);
 	uint64_t bits, size_bytes = sample->size_bytes;
-	struct known_share *known;
+	struct known_share *known = workspace->last;
 
+	/* Neighbors often are alike. */
+	if (known != NULL && known->look == workspace->look && has_share(known, &draw, size_bytes))
+		return known;
 	memcpy(&bits, &draw.sampling_interval, sizeof(bits));
 	bits ^= size_bytes ^ (uint64_t)draw.sample_point_count << 32;
 	known = &workspace->shares[gg_hash_integer(bits, draw.scheme) % SHARE_SLOTS];
@@ -161,11 +175,7 @@ static struct known_share *share_of(struct gg_send_workspace *workspace,
 		workspace->used[workspace->used_count++] = known;
 		known->live_count = known->allocated_count = 0; /* of a look that was refused */
 	}
-	/* A number of points that does not fit comes from the offset (weight.c). */
-	if (known->look == 0 || known->size_bytes != size_bytes ||
-	    memcmp(&known->interval, &draw.sampling_interval, sizeof(known->interval)) != 0 ||
-	    known->scheme != draw.scheme || known->sample_point_count != draw.sample_point_count ||
-	    draw.sample_point_count == UINT32_MAX) {
+	if (known->look == 0 || !has_share(known, &draw, size_bytes)) {
 		empty_slot(workspace, known);
 		*known = (struct known_share){ .size_bytes = size_bytes,
 			                       .interval = draw.sampling_interval,
@@ -175,6 +185,7 @@ static struct known_share *share_of(struct gg_send_workspace *workspace,
 		known->share.rest_bytes = 0; /* each sample has its own (add_live) */
 	}
 	known->look = workspace->look;
+	workspace->last = known;
 	return known;
 }
 

@@ -12,7 +12,6 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <zlib.h>
 
 #include "base/array.h"
 #include "base/assert.h"
@@ -20,6 +19,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/time_units.h"
+#include "format/codec/quick_crc32.h"
 
 enum {
 	WAITING_MAX = 1000000,  /* bodies */
@@ -46,6 +46,8 @@ struct gg_send_queue {
 	int fd;                           /* of the directory; -1: memory */
 	GG_ARRAY(struct waiting) waiting; /* by number */
 	uint64_t last_number;
+	/* The content of that number's file until the commit; empty: read the file. */
+	struct gg_buf last;
 	uint64_t due_ns;        /* the next attempt; 0: at once */
 	unsigned failure_count; /* in a row */
 	uint64_t outage_ns;     /* when it began */
@@ -197,7 +199,7 @@ static int pack(const struct gg_send_item *item, struct gg_buf *out)
 	gg_buf_append(&rest, item->body, item->length);
 	if (rest.failed)
 		return -ENOMEM;
-	sum = (uint32_t)crc32_z(0, (const Bytef *)rest.data, rest.length);
+	sum = gg_quick_crc32(rest.data, rest.length);
 	gg_buf_printf(out, BODY_HEAD, sum, (uint64_t)rest.length);
 	gg_buf_append(out, rest.data, rest.length);
 	return out->failed ? -ENOMEM : 0;
@@ -216,7 +218,7 @@ static char *take_line(char **at, const char *end)
 }
 
 /* The texts of the item point into `bytes`, which the function changes. */
-static bool unpack(char *bytes, size_t length, struct gg_send_item *item)
+static bool unpack(char *bytes, size_t length, bool is_file, struct gg_send_item *item)
 {
 	char *at = bytes, *end = bytes + length, *is_gzip, head[BODY_HEAD_BYTES + 1] = "";
 	uint64_t rest_bytes;
@@ -230,7 +232,7 @@ static bool unpack(char *bytes, size_t length, struct gg_send_item *item)
 	    rest_bytes != length - BODY_HEAD_BYTES)
 		return false;
 	at += BODY_HEAD_BYTES;
-	if ((uint32_t)crc32_z(0, (const Bytef *)at, rest_bytes) != sum)
+	if (is_file && gg_quick_crc32(at, rest_bytes) != sum)
 		return false;
 	item->target = take_line(&at, end);
 	item->type = item->target != NULL ? take_line(&at, end) : NULL;
@@ -252,19 +254,26 @@ static bool unpack(char *bytes, size_t length, struct gg_send_item *item)
 static int load(struct gg_send_queue *queue, const struct waiting *waiting, struct gg_buf *bytes,
                 struct gg_send_item *item)
 {
+	bool is_file = false;
 	int status = 0;
 
-	if (queue->fd < 0)
+	if (queue->fd < 0) {
 		gg_buf_append(bytes, waiting->content, waiting->bytes);
-	else
+	} else if (waiting->number == queue->last_number && queue->last.length > 0) {
+		*bytes = queue->last;
+		queue->last = (struct gg_buf){ 0 };
+	} else {
+		is_file = true;
 		status = read_file(queue, waiting, bytes);
+	}
 	if (status == -ENOENT || status == -ELOOP)
 		return -EBADMSG;
 	if (status < 0)
 		return status;
 	if (bytes->failed)
 		return -ENOMEM;
-	return bytes->data != NULL && unpack(bytes->data, bytes->length, item) ? 0 : -EBADMSG;
+	return bytes->data != NULL && unpack(bytes->data, bytes->length, is_file, item) ? 0
+	                                                                                : -EBADMSG;
 }
 
 static void drop_damaged(struct gg_send_queue *queue, size_t index)
@@ -428,6 +437,7 @@ void gg_send_queue_free(struct gg_send_queue *queue)
 	for (size_t i = 0; i < queue->waiting.count; i++)
 		free(queue->waiting.items[i].content);
 	gg_array_done(&queue->waiting);
+	gg_buf_done(&queue->last);
 	if (queue->fd >= 0)
 		close(queue->fd);
 	free(queue);
@@ -497,6 +507,10 @@ int gg_send_queue_put(struct gg_send_queue *queue, const struct gg_send_item *it
 	if (status == 0 && queue->fd < 0) {
 		waiting.content = content.data;
 		content = (struct gg_buf){ 0 };
+	} else if (status == 0) {
+		gg_buf_done(&queue->last);
+		queue->last = content;
+		content = (struct gg_buf){ 0 };
 	}
 	gg_buf_done(&content);
 	if (status == -ENOSPC || status == -EDQUOT)
@@ -522,21 +536,11 @@ static size_t find_waiting(const struct gg_send_queue *queue, uint64_t number)
 	return i > 0 ? i - 1 : SIZE_MAX;
 }
 
-void gg_send_queue_commit(struct gg_send_queue *queue, uint64_t number)
-{
-	size_t index = find_waiting(queue, number);
-
-	/* If the file cannot be renamed, the memory and the caller's note know that it counts. */
-	if (index != SIZE_MAX) {
-		queue->waiting.items[index].is_committed = true;
-		set_state(queue, &queue->waiting.items[index], IS_WAITING);
-	}
-}
-
 void gg_send_queue_cancel(struct gg_send_queue *queue, uint64_t number)
 {
 	size_t index = find_waiting(queue, number);
 
+	gg_buf_done(&queue->last);
 	if (index != SIZE_MAX)
 		forget(queue, index);
 }
@@ -673,6 +677,24 @@ static bool attempt(struct gg_send_queue *queue, size_t index, uint64_t now_ns)
 	}
 	queue->options.deliver(&item, &answer, queue->options.context);
 	return settle(queue, index, &item, &answer, now_ns + gg_clock_monotonic_ns() - start_ns);
+}
+
+void gg_send_queue_commit(struct gg_send_queue *queue, uint64_t number, bool sends_now)
+{
+	size_t index = find_waiting(queue, number);
+	uint64_t now_ns = gg_clock_monotonic_ns();
+
+	if (index == SIZE_MAX)
+		return;
+	/* If the file cannot be renamed, the memory and the caller's note know that it counts. */
+	queue->waiting.items[index].is_committed = true;
+	/* The file need not say that the body waits if an attempt begins at once. */
+	if (sends_now && index == 0 && queue->due_ns <= now_ns)
+		attempt(queue, index, now_ns);
+	index = find_waiting(queue, number);
+	if (index != SIZE_MAX && queue->waiting.items[index].state == IS_NEW)
+		set_state(queue, &queue->waiting.items[index], IS_WAITING);
+	gg_buf_done(&queue->last);
 }
 
 uint64_t gg_send_queue_pump(struct gg_send_queue *queue, uint64_t now_ns, uint64_t until_ns)

@@ -7,15 +7,16 @@
  *   gg_send_queue_open(&queue, &options, error);
  *   gg_send_queue_put(queue, &item, &number, error);   the body is safe, but nobody sends it yet
  *   ... the caller notes that `number` has what it sent ...
- *   gg_send_queue_commit(queue, number);               from here on it is sent
+ *   gg_send_queue_commit(queue, number, false);        from here on it is sent
  *   wait_ns = gg_send_queue_pump(queue, now_ns, until_ns);  sends what is due, the oldest first
  *   gg_send_queue_free(queue);
  *
  * Directory  A body is a file from gg_send_queue_put() on, so that the end of the sender loses
  *            nothing.  The suffix of a file is its state:
  *
- *              NUMBER.new     not committed.  After a kill, `is_committed` decides whether the
- *                             caller had noted it; otherwise it goes, and the caller makes it anew.
+ *              NUMBER.new     not committed, or an attempt is about to begin.  After a kill,
+ *                             `is_committed` decides whether the caller had noted it; otherwise it
+ *                             goes, and the caller makes it anew.
  *              NUMBER.body    waits.
  *              NUMBER.sent    an attempt began, and its result is not known.
  *
@@ -32,7 +33,7 @@
  *            most; zero, or a date that has passed, names none.
  * Hostile    Files of the directory are checked: length, CRC-32, numbers.  A file that fails goes,
  *            and is counted.  A file that cannot be read for now (-EMFILE, -ENOMEM, -EIO) stays.
- * Memory     32 bytes for each body, and the body that is being sent.
+ * Memory     32 bytes for each body, and the body that is put or being sent.
  * Threads    one owner at a time; one queue for a directory, which a lock ensures (-EBUSY).
  */
 #pragma once
@@ -119,7 +120,11 @@ void gg_send_queue_free(struct gg_send_queue *queue);
  */
 GG_MUST_CHECK int gg_send_queue_put(struct gg_send_queue *queue, const struct gg_send_item *item,
                                     uint64_t *ret_number, struct gg_error *error);
-void gg_send_queue_commit(struct gg_send_queue *queue, uint64_t number);
+/*
+ * `sends_now`: if nothing else waits and no pause is due, an attempt follows at once, which spares
+ * reading the file and renaming it once.
+ */
+void gg_send_queue_commit(struct gg_send_queue *queue, uint64_t number, bool sends_now);
 void gg_send_queue_cancel(struct gg_send_queue *queue, uint64_t number);
 
 /*

@@ -83,6 +83,20 @@ static void wait_a_while(struct sender *sender, uint64_t wait_ns)
 		sender->is_stopped = true;
 }
 
+/*
+ * A signal stays unread, since a sender that is stopped within a look still takes a last one.  If
+ * each attempt takes long, so would the rest of the look.
+ */
+bool gg_sender_is_ending(const struct sender *sender)
+{
+	struct pollfd fds[2] = { { .fd = sender->signal_fd, .events = POLLIN },
+		                 { .fd = sender->options->until_fd, .events = POLLIN } };
+
+	if (sender->end_by_ns != 0)
+		return gg_clock_monotonic_ns() >= sender->end_by_ns;
+	return poll(fds, 2, 0) > 0;
+}
+
 static bool is_stopped(void *context)
 {
 	struct sender *sender = context;
@@ -98,7 +112,8 @@ static bool is_stopped(void *context)
 static void deliver(const struct gg_send_item *item, struct gg_send_answer *ret_answer,
                     void *context)
 {
-	const struct gg_sender_options *options = ((struct sender *)context)->options;
+	struct sender *sender = context;
+	const struct gg_sender_options *options = sender->options;
 	const struct gg_receiver *receiver = options->facts.receiver;
 	struct gg_http_post post = {
 		.is_secure = receiver->is_secure,
@@ -112,6 +127,8 @@ static void deliver(const struct gg_send_item *item, struct gg_send_answer *ret_
 		.body = item->body,
 		.length = item->length,
 		.timeout_seconds = options->timeout_seconds,
+		/* If doubts lose bodies, each one has a connection of its own. */
+		.kept = options->drop_in_doubt ? NULL : &sender->connection,
 	};
 	struct gg_http_reply reply;
 	char why[GG_HTTP_WHY_MAX];
@@ -380,6 +397,7 @@ int gg_sender_run(const struct gg_sender_options *options, struct gg_sender_resu
 		                 .error = error,
 		                 .state_fd = -1,
 		                 .signal_fd = -1,
+		                 .connection = GG_HTTP_KEPT_NONE,
 		                 .start_wall_ns = gg_clock_wall_ns() };
 	int status;
 
@@ -392,6 +410,8 @@ int gg_sender_run(const struct gg_sender_options *options, struct gg_sender_resu
 	status = open_queue(&sender);
 	if (status == 0)
 		status = gg_live_names_new(&sender.names, error);
+	if (status == 0)
+		status = gg_known_symbols_new(&sender.symbols, error);
 	sender.workspace = gg_send_workspace_new();
 	if (status == 0 && sender.workspace == NULL)
 		status = gg_error_memory(error, "send");
@@ -404,11 +424,13 @@ int gg_sender_run(const struct gg_sender_options *options, struct gg_sender_resu
 	if (sender.queue != NULL)
 		ret_result->counts = gg_send_queue_counts(sender.queue);
 	gg_managed_looks_end(&sender);
+	gg_http_kept_done(&sender.connection);
 	gg_seen_done(&sender);
 	gg_send_workspace_free(sender.workspace);
 	gg_array_done(&sender.shares);
 	free(sender.path);
 	gg_live_names_free(sender.names);
+	gg_known_symbols_free(sender.symbols);
 	gg_send_queue_free(sender.queue);
 	if (sender.state_fd >= 0)
 		close(sender.state_fd);

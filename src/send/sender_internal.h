@@ -25,8 +25,10 @@
 #include "base/map.h"
 #include "format/export/extract.h"
 #include "profile/profile.h"
+#include "record/symbols/known_symbols.h"
 #include "record/symbols/live_names.h"
 #include "send/fleet_slots.h"
+#include "send/http_post.h"
 #include "send/send_outline.h"
 #include "send/send_queue.h"
 #include "send/send_state.h"
@@ -46,7 +48,6 @@ struct seen_process {
 	struct gg_send_outline *outline; /* for its next profile; NULL: none */
 };
 
-struct gg_http_post;
 struct gg_region_header;
 struct managed_looks;
 struct gg_sender_options;
@@ -60,11 +61,13 @@ struct sender {
 	struct gg_sender_result *result;
 	struct gg_error *error;
 	struct gg_send_queue *queue;
-	struct gg_live_names *names;
+	struct gg_live_names *names;      /* of profiles that are being recorded */
+	struct gg_known_symbols *symbols; /* of the processes so far */
 	struct gg_send_workspace *workspace;
-	int state_fd;  /* of the directory; -1: memory */
-	int signal_fd; /* -1: none */
-	char *path;    /* of the region of a process, since the last look */
+	int state_fd;                   /* of the directory; -1: memory */
+	int signal_fd;                  /* -1: none */
+	struct gg_http_kept connection; /* to the receiver */
+	char *path;                     /* of the region of a process, since the last look */
 	GG_ARRAY(struct seen_process) seen;
 	struct gg_map seen_map; /* indices, by owner */
 	uint64_t start_wall_ns;
@@ -92,6 +95,9 @@ void gg_sender_tell(struct sender *sender, const char *format, ...) GG_PRINTF(2,
 void gg_sender_tell_error(struct sender *sender);
 /* True for errors that tell nothing of the process or file: the next look may succeed. */
 bool gg_sender_may_pass(int status);
+
+/* True if the sender should begin no attempts within a look. */
+bool gg_sender_is_ending(const struct sender *sender);
 
 /* --- region_looks.c and profile_looks.c ----------------------------------------------------- */
 

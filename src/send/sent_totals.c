@@ -10,9 +10,9 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <zlib.h>
 
 #include "base/buf.h"
+#include "format/codec/quick_crc32.h"
 #include "format/codec/stable_hash.h"
 
 #define MAGIC UINT64_C(0x31746e6573676721) /* "!ggsent1" */
@@ -73,7 +73,7 @@ static uint64_t sum_of(const char *bytes, size_t length)
 {
 	size_t start = offsetof(struct sent_head, number);
 
-	return crc32_z(0, (const Bytef *)bytes + start, length - start);
+	return gg_quick_crc32(bytes + start, length - start);
 }
 
 static int read_bytes(int fd, struct gg_buf *bytes)

@@ -13,6 +13,7 @@ Receiver.plan is a list of what to do with the next requests; "ok" if it is empt
 """
 
 import base64
+import contextlib
 import gzip
 import http.server
 import json
@@ -102,6 +103,15 @@ class Request:
 class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
+    def setup(self):
+        super().setup()
+        with self.server.receiver.lock:
+            self.server.receiver.connections.append(self.connection)
+
+    def handle(self):
+        with contextlib.suppress(ConnectionResetError):  # the sender was killed
+            super().handle()
+
     def log_message(self, *_):
         pass
 
@@ -116,7 +126,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         receiver = self.server.receiver
         with receiver.lock:
             what = receiver.plan.pop(0) if receiver.plan else receiver.default
-        self.close_connection = True
+        # The next request may come by the same connection where this one ends well.
+        self.close_connection = not (what in ("ok", "partial", "page") or isinstance(what, (int, tuple)))
         if what == "reset":
             self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             self.connection.close()
@@ -124,6 +135,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         length = int(self.headers["Content-Length"])
         body = b"".join(self.rfile.read(1) for _ in range(length)) if what == "slow" else self.rfile.read(length)
         if len(body) < length:
+            self.close_connection = True
             return  # the sender was killed
         taken = what in ("ok", "partial", "cut", "mute", "chunked", "garbage", "endless", "slow")
         with receiver.lock:
@@ -162,7 +174,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 class Receiver:
     def __init__(self, port=0, context=None):
-        self.plan, self.requests, self.default = [], [], "ok"
+        self.plan, self.requests, self.connections, self.default = [], [], [], "ok"
         self.lock, self.stopped = threading.Lock(), threading.Event()
         http.server.ThreadingHTTPServer.allow_reuse_address = True
         http.server.ThreadingHTTPServer.request_queue_size = 64
@@ -182,6 +194,10 @@ class Receiver:
         self.stopped.set()
         self.server.shutdown()
         self.server.server_close()
+        with self.lock:
+            for connection in self.connections:
+                with contextlib.suppress(OSError):
+                    connection.shutdown(socket.SHUT_RDWR)
 
     def take(self):
         """The requests since the last call."""

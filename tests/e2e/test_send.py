@@ -87,7 +87,22 @@ def forms():
               expect(again.returncode == 0 and not receiver.take() and "sent before" in again.stderr, again.stderr))
 
 
+def shares_a_connection(name, receiver, url, *options):
+    before = len(receiver.connections)
+    result = send(PROFILE, "--to", url, "--state", f"shared-{name}", *options)
+    requests, connections = len(receiver.take()), len(receiver.connections) - before
+    check(f"{name}_sends_all_profiles_by_one_connection", expect(result.returncode == 0, result.stderr),
+          expect(requests > 1 and connections == 1, f"{requests} requests, {connections} connections"))
+    before = len(receiver.connections)
+    send(PROFILE, "--to", url, "--state", f"apart-{name}", "--in-doubt", "drop", *options)
+    requests, connections = len(receiver.take()), len(receiver.connections) - before
+    check(f"{name}_whose_doubts_drop_has_a_connection_for_each",
+          expect(requests > 1 and connections == requests, f"{requests} requests, {connections} connections"))
+
+
 def settings():
+    with Receiver() as receiver:
+        shares_a_connection("http", receiver, receiver.url)
     with Receiver() as receiver:
         base = receiver.url
         result = send(PROFILE, "--state", "none", environment={
@@ -235,6 +250,7 @@ def secure():
             "OTEL_EXPORTER_OTLP_CERTIFICATE": "cert.pem"})
         check("https_retries", expect(result.returncode == 0, result.stderr),
               expect(len(receiver.take()) == 2, "no two requests"))
+        shares_a_connection("https", receiver, url, "--ca-file", "cert.pem")
         result = send("one.geiger", "--to", url, "--state", "secure3", "--flush", "0.1")
         check("an_unknown_authority_gets_nothing", expect(result.returncode == 1, result.stderr),
               expect(not receiver.take(), "it got the profile"))

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/compiler.h"
+#include "base/time_units.h"
 #include "send/http_post.h"
 #include "test.h"
 
@@ -91,6 +92,8 @@ static pid_t serve(int listener)
 	_exit(0);
 }
 
+static struct gg_http_kept *kept; /* by post_it() */
+
 static enum gg_http_result post_it(double timeout_seconds)
 {
 	const struct gg_http_post post = { .host = "receiver",
@@ -100,12 +103,125 @@ static enum gg_http_result post_it(double timeout_seconds)
 		                           .headers = "",
 		                           .body = "body",
 		                           .length = 4,
-		                           .timeout_seconds = timeout_seconds };
+		                           .timeout_seconds = timeout_seconds,
+		                           .kept = kept };
 	struct gg_http_reply reply;
 	char why[GG_HTTP_WHY_MAX];
 
 	world.least_timeout_ms = world.most_timeout_ms = 0;
 	return gg_http_post(&post, &reply, why);
+}
+
+/*
+ * Serves by a plan with a letter for each request: 'k' replies and keeps the connection, 'c' closes
+ * it after its reply without a word, 'm' closes it without a reply.  The exit status is the number
+ * of connections.
+ */
+static pid_t serve_by_plan(int listener, const char *plan)
+{
+	static const char reply[] = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+	pid_t pid = fork();
+	int fd = -1, count = 0;
+
+	if (pid != 0)
+		return pid;
+	alarm(20);
+	for (; *plan != '\0'; plan++) {
+		char bytes[4096] = "";
+		size_t length = 0;
+
+		while (length < 4 || memcmp(bytes + length - 4, "body", 4) != 0) {
+			ssize_t got = -1;
+
+			if (fd < 0) {
+				fd = accept(listener, NULL, NULL);
+				count++;
+				length = 0;
+			}
+			got = read(fd, bytes + length, sizeof(bytes) - length);
+			if (got <= 0) {
+				close(fd);
+				fd = -1;
+				length = 0;
+			} else {
+				length += (size_t)got;
+			}
+		}
+		if (*plan != 'm' && write(fd, reply, sizeof(reply) - 1) < 0)
+			_exit(99);
+		if (*plan != 'k') {
+			close(fd);
+			fd = -1;
+		}
+	}
+	_exit(count);
+}
+
+static int status_of(pid_t pid)
+{
+	int status = -1;
+
+	waitpid(pid, &status, 0);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+TEST(requests_share_a_connection_that_its_server_keeps)
+{
+	struct gg_http_kept mine = GG_HTTP_KEPT_NONE;
+	int server = listen_at(&world.addresses[0], 5);
+	pid_t pid = serve_by_plan(server, "kkkk");
+
+	world.count = 1;
+	kept = &mine;
+	for (int i = 0; i < 3; i++)
+		CHECK(post_it(5) == GG_HTTP_REPLIED);
+	mine.used_ns -= 2 * GG_NS_PER_S; /* too long ago: a new connection */
+	CHECK(post_it(5) == GG_HTTP_REPLIED);
+	kept = NULL;
+	gg_http_kept_done(&mine);
+	CHECK(status_of(pid) == 2);
+	close(server);
+}
+
+TEST(a_connection_that_has_ended_serves_no_request)
+{
+	struct gg_http_kept mine = GG_HTTP_KEPT_NONE;
+	int server = listen_at(&world.addresses[0], 5);
+	pid_t pid = serve_by_plan(server, "cck");
+
+	world.count = 1;
+	kept = &mine;
+	for (int i = 0; i < 3; i++) {
+		struct pollfd end = { .fd = mine.fd, .events = POLLIN };
+
+		if (mine.fd >= 0) /* the end of the connection comes shortly after the reply */
+			REQUIRE(poll(&end, 1, 10000) == 1);
+		CHECK(post_it(5) == GG_HTTP_REPLIED);
+	}
+	kept = NULL;
+	gg_http_kept_done(&mine);
+	CHECK(status_of(pid) == 3);
+	close(server);
+}
+
+TEST(a_server_that_breaks_its_promise_is_trusted_no_more)
+{
+	struct gg_http_kept mine = GG_HTTP_KEPT_NONE;
+	int server = listen_at(&world.addresses[0], 5);
+	pid_t pid = serve_by_plan(server, "kmkk");
+
+	world.count = 1;
+	kept = &mine;
+	CHECK(post_it(5) == GG_HTTP_REPLIED);
+	CHECK(post_it(5) == GG_HTTP_NO_REPLY); /* it may have the body, so it is in doubt */
+	CHECK(mine.is_off);
+	CHECK(post_it(5) == GG_HTTP_REPLIED);
+	CHECK(post_it(5) == GG_HTTP_REPLIED);
+	CHECK(mine.fd < 0);
+	kept = NULL;
+	gg_http_kept_done(&mine);
+	CHECK(status_of(pid) == 3);
+	close(server);
 }
 
 TEST(an_address_that_never_answers_leaves_time_for_the_next)

@@ -94,7 +94,7 @@ static uint64_t put(struct gg_send_queue *queue, const char *body)
 
 static void commit(struct gg_send_queue *queue, const char *body)
 {
-	gg_send_queue_commit(queue, put(queue, body));
+	gg_send_queue_commit(queue, put(queue, body), false);
 }
 
 static void begin(void)
@@ -120,6 +120,50 @@ TEST(bodies_leave_in_their_order)
 		CHECK_EQ_U64(gg_send_queue_counts(queue).waiting_count, 1);
 		gg_send_queue_free(queue);
 	}
+}
+
+TEST(a_body_leaves_at_once_if_nothing_else_waits)
+{
+	for (int in_directory = 0; in_directory < 2; in_directory++) {
+		const char *folder = in_directory ? scratch_new_folder() : NULL;
+		struct gg_send_queue *queue;
+
+		begin();
+		queue = open_queue(folder, 1 << 20, false);
+		gg_send_queue_commit(queue, put(queue, "one"), true);
+		CHECK_EQ_STR(world.seen, "one,");
+		CHECK_EQ_U64(gg_send_queue_counts(queue).delivered_count, 1);
+		/* After a failure the next ones wait for their turn, and for the pause. */
+		world.verdicts[world.next] = GG_SEND_LATER;
+		gg_send_queue_commit(queue, put(queue, "two"), true);
+		gg_send_queue_commit(queue, put(queue, "three"), true);
+		CHECK_EQ_STR(world.seen, "one,two,");
+		CHECK_EQ_U64(gg_send_queue_counts(queue).waiting_count, 2);
+		gg_send_queue_free(queue);
+		if (folder == NULL)
+			continue;
+		/* Their files are whole, and say that they wait. */
+		world.committed = 0;
+		queue = open_queue(folder, 1 << 20, false);
+		CHECK(gg_send_queue_pump(queue, GG_NS_PER_S, UINT64_MAX) == UINT64_MAX);
+		CHECK_EQ_STR(world.seen, "one,two,two,three,");
+		CHECK_EQ_U64(gg_send_queue_counts(queue).doubt_count, 0);
+		gg_send_queue_free(queue);
+	}
+}
+
+TEST(a_body_that_was_put_is_not_another_ones_content)
+{
+	struct gg_send_queue *queue;
+	uint64_t first;
+
+	begin();
+	queue = open_queue(scratch_new_folder(), 1 << 20, false);
+	first = put(queue, "first");
+	put(queue, "second");
+	gg_send_queue_commit(queue, first, true);
+	CHECK_EQ_STR(world.seen, "first,");
+	gg_send_queue_free(queue);
 }
 
 TEST(waits_double_up_to_a_minute_and_then_stay)
@@ -227,7 +271,7 @@ static void leave_sent(const char *folder)
 	uint64_t number = put(queue, "one");
 	char from[600], to[600];
 
-	gg_send_queue_commit(queue, number);
+	gg_send_queue_commit(queue, number, false);
 	gg_send_queue_free(queue);
 	snprintf(from, sizeof(from), "%s/%016llx.body", folder_of(folder),
 	         (unsigned long long)number);
@@ -338,7 +382,7 @@ TEST(a_body_that_cannot_be_renamed_is_sent_all_the_same)
 	snprintf(path, sizeof(path), "%s/%016llx.body", folder_of("renames"),
 	         (unsigned long long)number);
 	REQUIRE(mkdir(path, 0700) == 0);
-	gg_send_queue_commit(queue, number);
+	gg_send_queue_commit(queue, number, false);
 	/* The next note would overwrite the number of the first body. */
 	CHECK(gg_send_queue_put(queue, &item, &number, NULL) == -EIO);
 	CHECK(gg_send_queue_pump(queue, GG_NS_PER_S, UINT64_MAX) == UINT64_MAX);

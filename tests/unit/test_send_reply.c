@@ -2,6 +2,7 @@
 /* test_send_reply - shows what a receiver's reply says, in whatever pieces it comes. */
 #include <string.h>
 
+#include "base/compiler.h"
 #include "send/http_reply.h"
 #include "send/send_reply.h"
 #include "test.h"
@@ -22,6 +23,33 @@ TEST(a_reply_is_complete_at_its_length_and_no_earlier)
 	CHECK(parse(text, false) == GG_HTTP_REPLY_COMPLETE);
 	CHECK(reply.status == 200);
 	CHECK_EQ_STR(reply.body, "abc");
+}
+
+TEST(a_connection_serves_another_request_only_if_nothing_speaks_against_it)
+{
+	static const struct {
+		const char *text;
+		bool is_reusable;
+	} rows[] = {
+		{ "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc", true },
+		{ "HTTP/1.1 429 x\r\nConnection: Keep-Alive\r\nContent-Length: 0\r\n\r\n", true },
+		{ "HTTP/1.1 204 x\r\n\r\n", true },
+		{ "HTTP/1.1 200 x\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", true },
+		{ "HTTP/1.1 200 x\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nH", false },
+		{ "HTTP/1.0 200 OK\r\nContent-Length: 3\r\n\r\nabc", false },
+		{ "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n", false },
+		{ "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabcH", false },
+		{ "HTTP/1.1 204 x\r\n\r\nH", false },
+	};
+
+	for (size_t i = 0; i < GG_COUNT(rows); i++) {
+		CHECK(parse(rows[i].text, false) == GG_HTTP_REPLY_COMPLETE);
+		CHECK(reply.is_reusable == rows[i].is_reusable);
+		parse(rows[i].text, true);
+		CHECK(!reply.is_reusable);
+	}
+	CHECK(parse("HTTP/1.1 200 OK\r\n\r\nabc", false) == GG_HTTP_REPLY_MORE);
+	CHECK(!reply.is_reusable); /* only the end of the connection ends such a body */
 }
 
 TEST(chunks_become_one_body)
