@@ -152,6 +152,20 @@ TEST(a_body_leaves_at_once_if_nothing_else_waits)
 	}
 }
 
+TEST(no_body_overtakes_one_that_waits)
+{
+	struct gg_send_queue *queue;
+
+	begin();
+	queue = open_queue(scratch_new_folder(), 1 << 20, false);
+	commit(queue, "one");
+	gg_send_queue_commit(queue, put(queue, "two"), true);
+	CHECK_EQ_STR(world.seen, "");
+	CHECK(gg_send_queue_pump(queue, GG_NS_PER_S, UINT64_MAX) == UINT64_MAX);
+	CHECK_EQ_STR(world.seen, "one,two,");
+	gg_send_queue_free(queue);
+}
+
 TEST(a_body_that_was_put_is_not_another_ones_content)
 {
 	struct gg_send_queue *queue;
