@@ -22,6 +22,7 @@ the sender's, such as valgrind.
 import fcntl
 import http.server
 import os
+import resource
 import shlex
 import statistics
 import struct
@@ -116,6 +117,8 @@ def main():
     count, looks = (int(os.environ.get(name, default)) for name, default in
                     (("SEND_PROCESSES", "50"), ("SEND_LOOKS", "5")))
     programs = int(os.environ.get("SEND_PROGRAMS", min(count, 20)))
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]  # each copy has a lock
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
