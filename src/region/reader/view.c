@@ -163,18 +163,17 @@ void gg_region_view_done(struct gg_region_view *view)
 	*view = (struct gg_region_view){ 0 };
 }
 
-/*
- * Has no thread begun or finished an operation since the slots were read?  The view gets the header
- * of now.
- */
-static int compare_slots(const struct source *source, struct gg_region_view *view, bool *ret_same)
+/* Has no thread begun or finished an operation since the slots were read? */
+static int compare_slots(const struct source *source, const struct gg_region_view *view,
+                         bool *ret_same)
 {
+	struct gg_region_header now;
 	struct gg_region_redo_slot *slots = NULL;
 	uint32_t count = 0;
-	int status = read_header(source, &view->header);
+	int status = read_header(source, &now);
 
 	if (status == 0)
-		status = read_table(source, &view->header, GG_TABLE_SLOTS, &slots, &count);
+		status = read_table(source, &now, GG_TABLE_SLOTS, &slots, &count);
 	if (status < 0)
 		return status;
 	*ret_same = count == view->slot_count;
@@ -211,11 +210,13 @@ static int copy_numbers(const struct source *source, struct gg_region_view *view
 	if (status == 0)
 		status = read_table(source, &view->header, GG_TABLE_LIVE, &view->live,
 		                    &view->live_count);
-	/* Records that samples and site totals refer to are older than these, so a header of now
-	 * counts them all. */
 	if (status == 0)
 		status = compare_slots(source, view, &view->torn);
 	view->torn = !view->torn;
+	/* Records that samples and site totals refer to are older than these, so a header of now
+	 * counts them all. */
+	if (status == 0)
+		status = read_header(source, &view->header);
 	return status;
 }
 
