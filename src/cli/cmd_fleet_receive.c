@@ -7,12 +7,13 @@
 
 #include "base/printable.h"
 #include "cli/fleet/fleet_verbs.h"
+#include "fleet/fleet_wire.h"
 #include "fleet/receive.h"
 
 struct receive_options {
-	const char *store, *listen, *directory, *tokens;
+	const char *store, *listen, *directory, *tokens, *scrape;
 	uint64_t queue_bytes, tenant_rate, hosts_per_service;
-	double oldest_seconds, timeout_seconds;
+	double oldest_seconds, timeout_seconds, slot_seconds;
 	bool quiet;
 };
 
@@ -67,6 +68,8 @@ static int run(struct gg_invocation *invocation)
 		.tenant_rate = options->tenant_rate,
 		.oldest_seconds = options->oldest_seconds,
 		.hosts_per_service = (uint32_t)options->hosts_per_service,
+		.scrape = options->scrape,
+		.slot_seconds = (uint32_t)options->slot_seconds,
 		.announce = announce,
 		.tell = tell,
 		.context = invocation->options,
@@ -76,6 +79,10 @@ static int run(struct gg_invocation *invocation)
 	if (options->hosts_per_service > 1000000)
 		return gg_error_set(invocation->error, -EINVAL, "fleet receive: --hosts",
 		                    "Give a number such as 128.", "at most a million hosts");
+	if (options->slot_seconds < GG_FLEET_SLOT_SECONDS_LEAST ||
+	    options->slot_seconds > GG_FLEET_SLOT_SECONDS_MOST)
+		return gg_error_set(invocation->error, -EINVAL, "fleet receive: --slot",
+		                    "Give a time such as 10m.", "a slot has 1 second to 1 day");
 	status = find_directory(options, &directory, invocation->error);
 	if (status == 0)
 		status = gg_cli_fleet_open(&place, &store, invocation->error);
@@ -104,6 +111,10 @@ static const struct gg_option options[] = {
 	  "bytes a second of a tenant, unpacked (4MiB)" },
 	{ "oldest", 0, GG_OPTION_TIME, AT(oldest_seconds), "TIME",
 	  "refuse slots that are older (2d)" },
+	{ "scrape", 0, GG_OPTION_TEXT, AT(scrape), "FILE",
+	  "fetch /debug/pprof/heap of these targets, once a slot" },
+	{ "slot", 0, GG_OPTION_TIME, AT(slot_seconds), "TIME",
+	  "of what other agents send; see 'geiger send --slot' (10m)" },
 	{ "hosts", 0, GG_OPTION_COUNT, AT(hosts_per_service), "N",
 	  "hosts of a service that send stacks; 0: all (0)" },
 	{ "timeout", 0, GG_OPTION_TIME, AT(timeout_seconds), "TIME", "of an insert (60s)" },
@@ -137,6 +148,7 @@ const struct gg_command gg_command_fleet_receive = {
 	.option_defaults = &(const struct receive_options){ .queue_bytes = UINT64_C(1) << 30,
 	                                                    .tenant_rate = UINT64_C(4) << 20,
 	                                                    .oldest_seconds = 2 * 86400.0,
+	                                                    .slot_seconds = 600,
 	                                                    .timeout_seconds = 60 },
 	.run = run,
 	.variables = GG_READS_DIRECTORIES,

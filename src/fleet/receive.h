@@ -10,6 +10,8 @@
  * |-------------------------|------------------------------------|-------------------------------|
  * | POST /v1/fleet/slot     | a slot (fleet_wire.h), as gzip     | the stacks that are not known |
  * | POST /v1/fleet/stacks   | definitions of stacks, as gzip     |                               |
+ * | POST /push.v1.PusherService/Push, /ingest, /v1development/profiles, /v1/profiles           |
+ * |                         | profiles of other agents (receive_foreign.c), as their answers    |
  * | GET /healthz            |                                    | 200, or 503 and why           |
  * | GET /metrics            |                                    | counters, as OpenMetrics      |
  *
@@ -45,6 +47,8 @@ struct gg_receive_options {
 	uint64_t tenant_rate;        /* bytes a second and tenant, unpacked; 0: no limit */
 	double oldest_seconds;       /* older slots are refused; 0: no limit */
 	uint32_t hosts_per_service;  /* hosts that send stacks; 0: all */
+	uint32_t slot_seconds;       /* of profiles of other agents; 0: 600 */
+	const char *scrape;          /* a file of targets (receive_scrape.h); NULL: none */
 	/* Called once with the URL when it listens. */
 	void (*announce)(const char *url, void *context);
 	void (*tell)(const char *text, void *context);

@@ -28,7 +28,7 @@ enum {
 };
 static const char receiver_name[] = "receiver";
 
-static void note(struct gg_receive *receive, uint64_t *counter)
+void gg_receive_count(struct gg_receive *receive, uint64_t *counter)
 {
 	pthread_mutex_lock(&receive->mutex);
 	(*counter)++;
@@ -136,6 +136,8 @@ int gg_receive_open(struct gg_receive *receive, const struct gg_receive_options 
 	status = read_receiver(receive, error);
 	if (status == 0)
 		status = find_pending(receive, error);
+	if (status == 0)
+		status = gg_foreign_senders_open(&receive->foreign, receive->directory_fd, error);
 	return status;
 }
 
@@ -143,6 +145,7 @@ void gg_receive_close(struct gg_receive *receive)
 {
 	gg_receive_access_done(&receive->access);
 	gg_known_set_done(&receive->known);
+	gg_foreign_senders_done(&receive->foreign);
 	gg_array_done(&receive->pending);
 	gg_array_done(&receive->services);
 	if (receive->directory_fd >= 0)
@@ -153,7 +156,7 @@ void gg_receive_close(struct gg_receive *receive)
 
 /* --- answers -------------------------------------------------------------------------------- */
 
-static void answer_with(struct gg_receive_answer *answer, unsigned status, const char *text)
+void gg_receive_answer_with(struct gg_receive_answer *answer, unsigned status, const char *text)
 {
 	answer->status = status;
 	gg_buf_clear(&answer->body);
@@ -170,8 +173,8 @@ static uint64_t next_number(struct gg_receive *receive)
 }
 
 /* Seals the segment, and gives it to the inserting thread.  Returns false after a failure. */
-static bool seal(struct gg_receive *receive, const char *tenant, const struct gg_segment *segment,
-                 struct gg_receive_answer *answer)
+bool gg_receive_seal(struct gg_receive *receive, const char *tenant,
+                     const struct gg_segment *segment, struct gg_receive_answer *answer)
 {
 	struct gg_receive_pending pending = { .number = next_number(receive) };
 	struct gg_error error = { 0 };
@@ -186,8 +189,8 @@ static bool seal(struct gg_receive *receive, const char *tenant, const struct gg
 	                                    &pending.bytes, &error)
 	                  : -ENOMEM;
 	if (status < 0) {
-		note(receive, &receive->counts.failed_disk);
-		answer_with(answer, 503, "the receiver's disk or memory is full");
+		gg_receive_count(receive, &receive->counts.failed_disk);
+		gg_receive_answer_with(answer, 503, "the receiver's disk or memory is full");
 		answer->retry_after_s = DISK_SECONDS;
 		return false;
 	}
@@ -310,17 +313,13 @@ static uint64_t message_key(const struct gg_receive *receive, const char *tenant
 	return gg_hash_bytes(bytes, length, gg_hash_bytes(tenant, strlen(tenant), receive->seed));
 }
 
-/* Appends the indices of stacks that are not known, as ranges: "unknown 0-5,9". */
-static void answer_unknown(const struct gg_receive *receive, const char *tenant,
-                           const struct gg_fleet_slot *slot, struct gg_buf *out)
+/* Marks the stacks of rows that are not known. */
+static void mark_unknown(const struct gg_receive *receive, const char *tenant,
+                         const struct gg_fleet_slot *slot, uint8_t *is_unknown)
 {
 	uint64_t seed = seed_of(tenant, slot->start_s);
-	size_t stacks = slot->stacks.count, rows = slot->rows.count;
-	uint8_t *is_unknown = calloc(stacks + 1, 1);
-	bool has_any = false;
+	size_t rows = slot->rows.count;
 
-	if (is_unknown == NULL)
-		return;
 	for (size_t i = 0; i < rows + slot->folded.count; i++) {
 		uint32_t series = i < rows ? slot->rows.items[i].series
 		                           : slot->folded.items[i - rows].series;
@@ -336,6 +335,45 @@ static void answer_unknown(const struct gg_receive *receive, const char *tenant,
 		                      stack_key(&slot->stacks.items[stack], service, seed)))
 			is_unknown[stack] = 1;
 	}
+}
+
+bool gg_receive_knows_stacks(const struct gg_receive *receive, const char *tenant,
+                             const struct gg_fleet_slot *slot)
+{
+	uint8_t *is_unknown = calloc(slot->stacks.count + 1, 1);
+	bool knows = is_unknown != NULL;
+
+	if (knows) {
+		mark_unknown(receive, tenant, slot, is_unknown);
+		knows = memchr(is_unknown, 1, slot->stacks.count) == NULL;
+	}
+	free(is_unknown);
+	return knows;
+}
+
+bool gg_receive_has_message(struct gg_receive *receive, const char *tenant, const void *bytes,
+                            size_t length)
+{
+	return gg_known_set_has(&receive->known, message_key(receive, tenant, bytes, length));
+}
+
+void gg_receive_remember_message(struct gg_receive *receive, const char *tenant, const void *bytes,
+                                 size_t length)
+{
+	gg_known_set_add(&receive->known, message_key(receive, tenant, bytes, length));
+}
+
+/* Appends the indices of stacks that are not known, as ranges: "unknown 0-5,9". */
+static void answer_unknown(const struct gg_receive *receive, const char *tenant,
+                           const struct gg_fleet_slot *slot, struct gg_buf *out)
+{
+	size_t stacks = slot->stacks.count;
+	uint8_t *is_unknown = calloc(stacks + 1, 1);
+	bool has_any = false;
+
+	if (is_unknown == NULL)
+		return;
+	mark_unknown(receive, tenant, slot, is_unknown);
 	for (size_t i = 0; i < stacks && out->length < ANSWER_BYTES_MAX; i++) {
 		size_t last = i;
 
@@ -357,19 +395,21 @@ static void answer_unknown(const struct gg_receive *receive, const char *tenant,
 }
 
 /* A month is a partition of the store's tables, so times of definitions have bounds as well. */
-static bool is_of_its_time(struct gg_receive *receive, uint64_t start_s, double seconds,
-                           struct gg_receive_answer *answer)
+bool gg_receive_is_of_its_time(struct gg_receive *receive, uint64_t start_s, double seconds,
+                               struct gg_receive_answer *answer)
 {
 	double now_s = (double)now_seconds(), oldest = receive->options->oldest_seconds;
 
 	if ((double)start_s > now_s + AHEAD_SECONDS) {
-		note(receive, &receive->counts.refused_old);
-		answer_with(answer, 400, "the slot is in the future: the host's clock is wrong");
+		gg_receive_count(receive, &receive->counts.refused_old);
+		gg_receive_answer_with(answer, 400,
+		                       "the slot is in the future: the host's clock is wrong");
 		return false;
 	}
 	if (oldest > 0 && (double)start_s + seconds < now_s - oldest) {
-		note(receive, &receive->counts.refused_old);
-		answer_with(answer, 400, "the slot is older than the receiver takes (--oldest)");
+		gg_receive_count(receive, &receive->counts.refused_old);
+		gg_receive_answer_with(answer, 400,
+		                       "the slot is older than the receiver takes (--oldest)");
 		return false;
 	}
 	return true;
@@ -399,26 +439,26 @@ static void take_slot(struct gg_receive *receive, const char *tenant, const uint
 	uint64_t key;
 
 	if (gg_fleet_slot_decode(&slot, bytes, length, &error) < 0) {
-		note(receive, &receive->counts.refused_bad);
-		answer_with(answer, error.status == -ENOMEM ? 503 : 400, error.message);
+		gg_receive_count(receive, &receive->counts.refused_bad);
+		gg_receive_answer_with(answer, error.status == -ENOMEM ? 503 : 400, error.message);
 		return;
 	}
 	forget_lost_names(receive);
 	key = message_key(receive, tenant, bytes, length);
-	if (!is_of_its_time(receive, slot.start_s, slot.seconds, answer))
+	if (!gg_receive_is_of_its_time(receive, slot.start_s, slot.seconds, answer))
 		goto out;
 	if (gg_known_set_has(&receive->known, key)) {
-		note(receive, &receive->counts.repeated);
+		gg_receive_count(receive, &receive->counts.repeated);
 	} else {
 		if (gg_segment_of_slot(&segment, &slot) < 0) {
-			answer_with(answer, 503, "memory is out");
+			gg_receive_answer_with(answer, 503, "memory is out");
 			answer->retry_after_s = DISK_SECONDS;
 			goto out;
 		}
-		if (!seal(receive, tenant, &segment, answer))
+		if (!gg_receive_seal(receive, tenant, &segment, answer))
 			goto out;
 		gg_known_set_add(&receive->known, key);
-		note(receive, &receive->counts.slots);
+		gg_receive_count(receive, &receive->counts.slots);
 	}
 	answer->status = 200;
 	gg_buf_printf(&answer->body, "geiger-fleet %d\n", GG_FLEET_WIRE_VERSION);
@@ -454,48 +494,57 @@ static void remember_stacks(struct gg_receive *receive, const char *tenant,
 	free(frame_ids);
 }
 
+bool gg_receive_seal_definitions(struct gg_receive *receive, const char *tenant,
+                                 const struct gg_fleet_definitions *definitions,
+                                 struct gg_receive_answer *answer)
+{
+	struct gg_segment segment = { 0 };
+	bool is_sealed = false;
+
+	if (gg_segment_of_definitions(&segment, definitions, now_seconds()) < 0) {
+		gg_receive_answer_with(answer, 503, "memory is out");
+		answer->retry_after_s = DISK_SECONDS;
+	} else if (gg_receive_seal(receive, tenant, &segment, answer)) {
+		remember_stacks(receive, tenant, definitions);
+		is_sealed = true;
+	}
+	gg_segment_done(&segment);
+	return is_sealed;
+}
+
 static void take_definitions(struct gg_receive *receive, const char *tenant, const uint8_t *bytes,
                              size_t length, struct gg_receive_answer *answer)
 {
 	struct gg_fleet_definitions definitions;
-	struct gg_segment segment = { 0 };
 	struct gg_error error = { 0 };
 
 	if (gg_fleet_definitions_decode(&definitions, bytes, length, &error) < 0) {
-		note(receive, &receive->counts.refused_bad);
-		answer_with(answer, error.status == -ENOMEM ? 503 : 400, error.message);
+		gg_receive_count(receive, &receive->counts.refused_bad);
+		gg_receive_answer_with(answer, error.status == -ENOMEM ? 503 : 400, error.message);
 		return;
 	}
 	/* The time is the start of a slot, which may be a day long. */
-	if (!is_of_its_time(receive, definitions.at_s, NAMED_SLOT_SECONDS, answer)) {
+	if (!gg_receive_is_of_its_time(receive, definitions.at_s, NAMED_SLOT_SECONDS, answer)) {
 		gg_fleet_definitions_done(&definitions);
 		return;
 	}
-	if (gg_segment_of_definitions(&segment, &definitions, now_seconds()) < 0) {
-		answer_with(answer, 503, "memory is out");
-		answer->retry_after_s = DISK_SECONDS;
-	} else if (seal(receive, tenant, &segment, answer)) {
-		remember_stacks(receive, tenant, &definitions);
-		note(receive, &receive->counts.definitions);
+	if (gg_receive_seal_definitions(receive, tenant, &definitions, answer)) {
+		gg_receive_count(receive, &receive->counts.definitions);
 		answer->status = 200;
 		gg_buf_printf(&answer->body, "geiger-fleet %d\n", GG_FLEET_WIRE_VERSION);
 	}
-	gg_segment_done(&segment);
 	gg_fleet_definitions_done(&definitions);
 }
 
 /* --- requests ------------------------------------------------------------------------------- */
 
-/* True if the tenant may send that many bytes now: a bucket of RATE_BURST_SECONDS. */
-static bool has_rate(struct gg_receive *receive, const char *tenant, size_t bytes)
+/* The tenant's bucket as it is now; it empties by --tenant-rate. */
+static struct gg_receive_rate *rate_of(struct gg_receive *receive, const char *tenant)
 {
 	struct gg_receive_rate *rate =
 		&receive->rates[gg_hash_bytes(tenant, strlen(tenant), 7) % GG_RECEIVE_RATES];
-	double most = (double)receive->options->tenant_rate * RATE_BURST_SECONDS;
 	uint64_t now_ns = gg_clock_monotonic_ns();
 
-	if (most <= 0)
-		return true;
 	if (rate->at_ns == 0 || strcmp(rate->tenant, tenant) != 0) {
 		snprintf(rate->tenant, sizeof(rate->tenant), "%s", tenant);
 		rate->bytes = 0;
@@ -506,6 +555,24 @@ static bool has_rate(struct gg_receive *receive, const char *tenant, size_t byte
 	rate->at_ns = now_ns;
 	if (rate->bytes < 0)
 		rate->bytes = 0;
+	return rate;
+}
+
+void gg_receive_charge(struct gg_receive *receive, const char *tenant, uint64_t bytes)
+{
+	if (receive->options->tenant_rate > 0)
+		rate_of(receive, tenant)->bytes += (double)bytes;
+}
+
+/* True if the tenant may send that many bytes now: a bucket of RATE_BURST_SECONDS. */
+static bool has_rate(struct gg_receive *receive, const char *tenant, size_t bytes)
+{
+	double most = (double)receive->options->tenant_rate * RATE_BURST_SECONDS;
+	struct gg_receive_rate *rate;
+
+	if (most <= 0)
+		return true;
+	rate = rate_of(receive, tenant);
 	if (rate->bytes > 0 && rate->bytes + (double)bytes > most)
 		return false;
 	rate->bytes += (double)bytes;
@@ -514,7 +581,8 @@ static bool has_rate(struct gg_receive *receive, const char *tenant, size_t byte
 
 static bool is_post(const char *path)
 {
-	return strcmp(path, "/v1/fleet/slot") == 0 || strcmp(path, "/v1/fleet/stacks") == 0;
+	return strcmp(path, "/v1/fleet/slot") == 0 || strcmp(path, "/v1/fleet/stacks") == 0 ||
+	       gg_receive_is_foreign(path);
 }
 
 static bool is_get(const char *path)
@@ -531,13 +599,14 @@ static bool find_tenant(struct gg_receive *receive, const struct gg_receive_requ
 
 	if (status == 200)
 		return true;
-	note(receive, &receive->counts.refused_access);
-	answer_with(answer, (unsigned)status,
-	            status == 401 ? "a token is needed" : "this token is not for that tenant");
+	gg_receive_count(receive, &receive->counts.refused_access);
+	gg_receive_answer_with(answer, (unsigned)status,
+	                       status == 401 ? "a token is needed"
+	                                     : "this token is not for that tenant");
 	return false;
 }
 
-static bool has_queue(struct gg_receive *receive)
+bool gg_receive_has_queue(struct gg_receive *receive)
 {
 	bool has_room;
 
@@ -547,19 +616,19 @@ static bool has_queue(struct gg_receive *receive)
 	return has_room;
 }
 
-bool gg_receive_refuse_early(struct gg_receive *receive, const struct gg_receive_request *request,
-                             uint64_t length, struct gg_receive_answer *answer)
+static bool refuse_early(struct gg_receive *receive, const struct gg_receive_request *request,
+                         uint64_t length, struct gg_receive_answer *answer)
 {
 	bool is_reading = strcmp(request->method, "GET") == 0;
 	char tenant[GG_SEGMENT_TENANT_MAX];
 
 	if (!is_post(request->path) && !is_get(request->path)) {
-		answer_with(answer, 404, "there is no such path");
+		gg_receive_answer_with(answer, 404, "there is no such path");
 		return true;
 	}
 	if (is_reading != is_get(request->path) ||
 	    (!is_reading && strcmp(request->method, "POST") != 0)) {
-		answer_with(answer, 405, "another method");
+		gg_receive_answer_with(answer, 405, "another method");
 		return true;
 	}
 	if (is_reading)
@@ -567,17 +636,26 @@ bool gg_receive_refuse_early(struct gg_receive *receive, const struct gg_receive
 	if (!find_tenant(receive, request, tenant, answer))
 		return true;
 	if (length > GG_FLEET_BODY_MAX) {
-		note(receive, &receive->counts.refused_large);
-		answer_with(answer, 413, "the body is too large");
+		gg_receive_count(receive, &receive->counts.refused_large);
+		gg_receive_answer_with(answer, 413, "the body is too large");
 		return true;
 	}
-	if (!has_queue(receive)) {
-		note(receive, &receive->counts.refused_busy);
-		answer_with(answer, 429, "the store is behind: segments wait");
+	if (!gg_receive_has_queue(receive)) {
+		gg_receive_count(receive, &receive->counts.refused_busy);
+		gg_receive_answer_with(answer, 429, "the store is behind: segments wait");
 		answer->retry_after_s = QUEUE_SECONDS;
 		return true;
 	}
 	return false;
+}
+
+bool gg_receive_refuse_early(struct gg_receive *receive, const struct gg_receive_request *request,
+                             uint64_t length, struct gg_receive_answer *answer)
+{
+	if (!refuse_early(receive, request, length, answer))
+		return false;
+	gg_receive_foreign_answer(request, answer);
+	return true;
 }
 
 /* The body without its gzip.  The input owns the bytes. */
@@ -605,27 +683,30 @@ static void take_body(struct gg_receive *receive, const struct gg_receive_reques
 	int status;
 
 	if (request->length > GG_FLEET_BODY_MAX) {
-		note(receive, &receive->counts.refused_large);
-		answer_with(answer, 413, "the body is too large");
+		gg_receive_count(receive, &receive->counts.refused_large);
+		gg_receive_answer_with(answer, 413, "the body is too large");
 		return;
 	}
 	if (request->length == 0) {
-		note(receive, &receive->counts.refused_bad);
-		answer_with(answer, 400, "the body is empty");
+		gg_receive_count(receive, &receive->counts.refused_bad);
+		gg_receive_answer_with(answer, 400, "the body is empty");
 		return;
 	}
 	status = unpack(&input, request, &bytes, &length, &error);
 	if (status < 0) {
-		note(receive, &receive->counts.refused_bad);
-		answer_with(answer, status == -ENOMEM ? 503 : 400, error.message);
+		gg_receive_count(receive, &receive->counts.refused_bad);
+		gg_receive_answer_with(answer, status == -ENOMEM ? 503 : 400, error.message);
 		return;
 	}
 	if (!has_rate(receive, tenant, length)) {
-		note(receive, &receive->counts.refused_busy);
-		answer_with(answer, 429, "the tenant sends too much (--tenant-rate)");
+		gg_receive_count(receive, &receive->counts.refused_busy);
+		gg_receive_answer_with(answer, 429, "the tenant sends too much (--tenant-rate)");
 		answer->retry_after_s = RATE_BURST_SECONDS;
 	} else if (strcmp(request->path, "/v1/fleet/slot") == 0) {
 		take_slot(receive, tenant, bytes, length, answer);
+	} else if (gg_receive_is_foreign(request->path)) {
+		forget_lost_names(receive);
+		gg_receive_foreign(receive, request, tenant, bytes, length, answer);
 	} else {
 		take_definitions(receive, tenant, bytes, length, answer);
 	}
@@ -647,5 +728,6 @@ void gg_receive_request(struct gg_receive *receive, const struct gg_receive_requ
 		gg_receive_metrics(receive, &answer->body);
 	} else if (find_tenant(receive, request, tenant, answer)) {
 		take_body(receive, request, tenant, answer);
+		gg_receive_foreign_answer(request, answer);
 	}
 }

@@ -63,6 +63,11 @@ static const char *header(struct MHD_Connection *connection, const char *name)
 	return gg_mhd.lookup_connection_value(connection, MHD_HEADER_KIND, name);
 }
 
+static const char *argument(struct MHD_Connection *connection, const char *name)
+{
+	return gg_mhd.lookup_connection_value(connection, MHD_GET_ARGUMENT_KIND, name);
+}
+
 /* Notes the beginning and the end of connections. */
 static void note_connection(void *context, struct MHD_Connection *connection, void **socket_state,
                             enum MHD_ConnectionNotificationCode code)
@@ -136,7 +141,8 @@ static enum MHD_Result respond(struct MHD_Connection *connection, struct gg_rece
 	gg_mhd.add_response_header(
 		response, "Content-Type",
 		answer->is_metrics ? "application/openmetrics-text; version=1.0.0; charset=utf-8"
-				   : "text/plain; charset=utf-8");
+		: answer->type != NULL ? answer->type
+				       : "text/plain; charset=utf-8");
 	gg_mhd.add_response_header(response, "X-Content-Type-Options", "nosniff");
 	if (answer->status == 401)
 		gg_mhd.add_response_header(response, "WWW-Authenticate", "Bearer");
@@ -203,6 +209,10 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *connection, 
 		.authorization = header(connection, "Authorization"),
 		.scope = header(connection, "X-Scope-OrgID"),
 		.encoding = header(connection, "Content-Encoding"),
+		.content_type = header(connection, "Content-Type"),
+		.name = argument(connection, "name"),
+		.format = argument(connection, "format"),
+		.units = argument(connection, "units"),
 	};
 	struct gg_receive_answer answer = { 0 };
 
@@ -248,8 +258,21 @@ static int serve_on(int fd, struct receiver_server *server, const struct gg_list
 		return gg_error_set(error, -EIO, "fleet receive", NULL,
 		                    "the HTTP server does not start");
 	}
+	if (options->scrape != NULL) {
+		const struct gg_scrape_plan plan = { .file = options->scrape,
+			                             .slot_seconds = options->slot_seconds,
+			                             .tell = options->tell,
+			                             .context = options->context };
+		int status = gg_scraper_new(&server->receive.scraper, &plan, error);
+
+		if (status < 0) {
+			gg_mhd.stop_daemon(daemon);
+			return status;
+		}
+	}
 	if (pthread_create(&thread, NULL, gg_receive_insert, &server->receive) != 0) {
 		gg_mhd.stop_daemon(daemon);
+		gg_scraper_free(server->receive.scraper);
 		return gg_error_set(error, -EAGAIN, "fleet receive", NULL,
 		                    "the thread does not start");
 	}
@@ -262,8 +285,11 @@ static int serve_on(int fd, struct receiver_server *server, const struct gg_list
 	while (!is_stopped) {
 		gg_mhd.run_wait(daemon, LOOP_MS);
 		end_slow_requests(server);
+		gg_receive_scraped(&server->receive);
 	}
 	gg_mhd.stop_daemon(daemon);
+	gg_scraper_free(server->receive.scraper);
+	server->receive.scraper = NULL;
 	pthread_mutex_lock(&server->receive.mutex);
 	server->receive.is_stopped = true;
 	pthread_cond_signal(&server->receive.has_work);

@@ -16,9 +16,11 @@
 #include "base/array.h"
 #include "base/buf.h"
 #include "fleet/clickhouse.h"
+#include "fleet/foreign_senders.h"
 #include "fleet/known_set.h"
 #include "fleet/receive.h"
 #include "fleet/receive_access.h"
+#include "fleet/receive_scrape.h"
 #include "fleet/segment.h"
 
 struct gg_receive_pending {
@@ -32,6 +34,9 @@ struct gg_receive_counts {
 	uint64_t slots, definitions, repeated; /* messages taken; repeated: had them before */
 	uint64_t rows, bytes;                  /* sealed */
 	uint64_t refused_bad, refused_old, refused_access, refused_large, refused_busy, failed_disk;
+	/* Other agents: stored looks and spans, and profiles that change nothing. */
+	uint64_t foreign_looks, foreign_spans, foreign_between, foreign_other, foreign_unclear,
+		scrape_refused;
 	uint64_t inserted_segments, inserted_rows, insert_errors, set_aside, skipped_by_batch;
 };
 
@@ -59,6 +64,8 @@ struct gg_receive {
 	uint64_t last_number;
 	uint64_t seed;             /* of hashes of messages: nobody can prepare two that collide */
 	struct gg_known_set known; /* stacks and messages */
+	struct gg_foreign_senders foreign;
+	struct gg_scraper *scraper; /* NULL: nothing is fetched */
 	struct gg_receive_rate rates[GG_RECEIVE_RATES];
 	GG_ARRAY(struct gg_receive_service) services;
 
@@ -75,7 +82,9 @@ struct gg_receive {
 
 /* The texts are valid during the call.  NULL: the header is missing. */
 struct gg_receive_request {
-	const char *method, *path, *authorization, *scope, *encoding;
+	const char *method, *path, *authorization, *scope, *encoding, *content_type;
+	/* Arguments of the address. */
+	const char *name, *format, *units;
 	const void *body;
 	size_t length;
 };
@@ -84,6 +93,7 @@ struct gg_receive_answer {
 	unsigned status;
 	unsigned retry_after_s; /* 0: none */
 	bool is_metrics;
+	const char *type; /* NULL: text */
 	struct gg_buf body;
 };
 
@@ -103,6 +113,44 @@ bool gg_receive_refuse_early(struct gg_receive *receive, const struct gg_receive
 /* Always makes an answer. */
 void gg_receive_request(struct gg_receive *receive, const struct gg_receive_request *request,
                         struct gg_receive_answer *answer);
+
+/* The parts that receive_foreign.c shares. */
+void gg_receive_count(struct gg_receive *receive, uint64_t *counter);
+void gg_receive_answer_with(struct gg_receive_answer *answer, unsigned status, const char *text);
+/* False: the answer says why not. */
+bool gg_receive_seal(struct gg_receive *receive, const char *tenant,
+                     const struct gg_segment *segment, struct gg_receive_answer *answer);
+bool gg_receive_is_of_its_time(struct gg_receive *receive, uint64_t start_s, double seconds,
+                               struct gg_receive_answer *answer);
+/* Counts bytes that a tenant has sent already; its next requests wait for them. */
+void gg_receive_charge(struct gg_receive *receive, const char *tenant, uint64_t bytes);
+/* False: too many bytes wait for the store. */
+bool gg_receive_has_queue(struct gg_receive *receive);
+/* True if the receiver has the definitions of all stacks of the slot. */
+bool gg_receive_knows_stacks(const struct gg_receive *receive, const char *tenant,
+                             const struct gg_fleet_slot *slot);
+/* Seals definitions, and remembers their stacks. */
+bool gg_receive_seal_definitions(struct gg_receive *receive, const char *tenant,
+                                 const struct gg_fleet_definitions *definitions,
+                                 struct gg_receive_answer *answer);
+/* True if the message came before; false: it did not, or it is forgotten. */
+bool gg_receive_has_message(struct gg_receive *receive, const char *tenant, const void *bytes,
+                            size_t length);
+void gg_receive_remember_message(struct gg_receive *receive, const char *tenant, const void *bytes,
+                                 size_t length);
+
+/* --- receive_foreign.c ----------------------------------------------------------------------- */
+
+bool gg_receive_is_foreign(const char *path);
+/* The bytes are without gzip. */
+void gg_receive_foreign(struct gg_receive *receive, const struct gg_receive_request *request,
+                        const char *tenant, const void *bytes, size_t length,
+                        struct gg_receive_answer *answer);
+/* Stores the profiles that the receiver has fetched. */
+void gg_receive_scraped(struct gg_receive *receive);
+/* Gives an answer the form that the request's agent expects. */
+void gg_receive_foreign_answer(const struct gg_receive_request *request,
+                               struct gg_receive_answer *answer);
 
 /* --- receive_insert.c ------------------------------------------------------------------------ */
 

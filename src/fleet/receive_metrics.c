@@ -39,6 +39,26 @@ void gg_receive_metrics(struct gg_receive *receive, struct gg_buf *out)
 	put_counter(out, "slots", "Slots taken.", counts.slots);
 	put_counter(out, "slots_repeated", "Slots that came again, and were here already.",
 	            counts.repeated);
+	put_counter(out, "foreign_looks", "Slots of processes made of profiles of other agents.",
+	            counts.foreign_looks);
+	put_counter(out, "foreign_spans", "Differences that other agents sent and the disk has.",
+	            counts.foreign_spans);
+	put_counter(out, "foreign_between", "Profiles of processes whose slot had one already.",
+	            counts.foreign_between);
+	put_counter(out, "foreign_other", "Profiles of something else than memory.",
+	            counts.foreign_other);
+	put_counter(out, "foreign_unclear",
+	            "Profiles or rows left out, as they would count something twice.",
+	            counts.foreign_unclear);
+	if (receive->scraper != NULL) {
+		struct gg_scraper_counts scraped = gg_scraper_counts_of(receive->scraper);
+
+		put_gauge(out, "scrape_targets", "Targets of --scrape.", scraped.targets);
+		put_counter(out, "scrapes", "Profiles fetched.", scraped.fetched);
+		put_counter(out, "scrape_errors", "Targets that did not answer.", scraped.errors);
+		put_counter(out, "scrape_refused", "Fetched profiles that were not stored.",
+		            counts.scrape_refused);
+	}
 	put_counter(out, "definitions", "Messages with definitions of stacks taken.",
 	            counts.definitions);
 	put_counter(out, "sealed_rows", "Rows of sealed segments.", counts.rows);

@@ -243,8 +243,9 @@ static int sum_allocated(struct sender *sender, const struct gg_model *model, al
 
 	for (size_t i = 0; status == 0 && i < extract->row_count; i++) {
 		const struct gg_extract_row *row = &extract->rows[i];
-		struct gg_slot_allocated allocated = { row->process, row->stack,
-			                               row->allocated.tally };
+		struct gg_slot_allocated allocated = { .process = row->process,
+			                               .stack = row->stack,
+			                               .tally = row->allocated.tally };
 
 		if (allocated.tally.sample_count > 0 && !gg_array_push(list, allocated))
 			status = gg_error_memory(sender->error, "send");

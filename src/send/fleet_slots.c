@@ -154,7 +154,7 @@ static const char *version_of(const struct adding *adding, uint32_t process)
 
 	if (version == NULL)
 		version = gg_send_facts_label(facts, "version");
-	if (version == NULL)
+	if (version == NULL && !adding->what->no_model_labels)
 		version = gg_model_label(adding->model, process, "version");
 	return fit(adding->maker, version);
 }
@@ -172,7 +172,9 @@ static size_t list_labels(const struct adding *adding, uint32_t process,
 				fit(adding->maker, facts->labels[i].key),
 				fit(adding->maker, facts->labels[i].value)
 			};
-	for (size_t i = 0; i < adding->model->label_count && count < GG_FLEET_LABELS_MAX; i++) {
+	for (size_t i = 0; i < adding->model->label_count && count < GG_FLEET_LABELS_MAX &&
+	                   !adding->what->no_model_labels;
+	     i++) {
 		const struct gg_model_label *label = &adding->model->labels[i];
 
 		if (label->process == process && !is_column(label->key) &&
@@ -216,8 +218,8 @@ static uint32_t put_series(struct adding *adding, uint32_t process)
 	struct gg_fleet_series series = {
 		.service = service_of(adding, process),
 		.version = version_of(adding, process),
-		.kind = "native",
-		.heap = "",
+		.kind = adding->what->kind != NULL ? adding->what->kind : "native",
+		.heap = adding->what->heap != NULL ? adding->what->heap : "",
 		.type = "",
 		.labels = labels,
 		.label_count = list_labels(adding, process, labels),
@@ -554,6 +556,9 @@ static void add_fold(struct adding *adding, uint32_t process, uint32_t stack,
 	if (metric == GG_FLEET_ALLOCATED)
 		maker->all.processes.items[series].allocated_bytes += more->usual[GG_BYTES].value +
 		                                                      more->sure[GG_BYTES].value;
+	else if (metric == GG_FLEET_LIVE && !adding->what->has_history)
+		maker->all.processes.items[series].live_bytes += more->usual[GG_BYTES].value +
+		                                                 more->sure[GG_BYTES].value;
 	if (!maker->extras.items[series].is_selected)
 		return;
 	tally = fold_of(maker, series, stack_of(adding, stack), metric);
@@ -656,6 +661,38 @@ static void add_process(struct adding *adding, uint32_t number)
 	row->rss_bytes += rss_of(adding, number);
 }
 
+/* The estimate of the bytes that some equal samples stand for. */
+static double bytes_of(const struct gg_fleet_row *row, uint32_t count)
+{
+	const struct gg_draw draw = { .sampling_interval = row->gap > 1 ? row->gap : 1,
+		                      .sample_point_count = 1,
+		                      .scheme = GG_SCHEME_POISSON };
+
+	return count * gg_share_of(&draw, row->size).value[GG_BYTES];
+}
+
+/* Adds equal samples that the model does not have. */
+static void add_counted(struct adding *adding, const struct gg_slot_counted *counted)
+{
+	struct gg_slot_maker *maker = adding->maker;
+	struct gg_fleet_row row = { .series = series_of_process(adding, counted->process),
+		                    .size = counted->size,
+		                    .gap = counted->gap,
+		                    .allocated = counted->allocated,
+		                    .freed = counted->freed,
+		                    .live = counted->live };
+
+	if (maker->is_out_of_memory)
+		return;
+	maker->all.processes.items[row.series].live_bytes += bytes_of(&row, row.live);
+	maker->all.processes.items[row.series].allocated_bytes += bytes_of(&row, row.allocated);
+	if (!maker->extras.items[row.series].is_selected)
+		return;
+	row.stack = stack_of(adding, counted->stack);
+	if (!maker->is_out_of_memory && !gg_array_push(&maker->all.rows, row))
+		maker->is_out_of_memory = true;
+}
+
 int gg_slot_maker_add(struct gg_slot_maker *maker, const struct gg_model *model,
                       const struct gg_slot_what *what)
 {
@@ -674,19 +711,43 @@ int gg_slot_maker_add(struct gg_slot_maker *maker, const struct gg_model *model,
 		maker->is_out_of_memory = true;
 	} else {
 		for (uint32_t i = 1; i < model->process_count; i++)
-			add_process(&adding, i);
+			if (what->only_process == 0 || what->only_process == i)
+				add_process(&adding, i);
 		find_block_ends(&adding);
 		add_samples(&adding);
 		if (what->has_history)
 			add_aggregates(&adding);
 		for (size_t i = 0; i < what->allocated_count; i++)
 			add_fold(&adding, what->allocated[i].process, what->allocated[i].stack,
-			         GG_FLEET_ALLOCATED, &what->allocated[i].tally);
+			         what->allocated[i].metric, &what->allocated[i].tally);
+		for (size_t i = 0; i < what->counted_count; i++)
+			add_counted(&adding, &what->counted[i]);
 	}
 	free(adding.stacks);
 	free(adding.series);
 	free(adding.block_end_ns);
 	free(adding.block_held_ns);
+	return maker->is_out_of_memory ? -ENOMEM : 0;
+}
+
+int gg_slot_maker_stack_ids(struct gg_slot_maker *maker, const struct gg_model *model,
+                            const uint32_t *stacks, size_t count, struct gg_fleet_stack_id *ret_ids)
+{
+	struct adding adding = {
+		.maker = maker,
+		.model = model,
+		.stacks = calloc(model->stack_count + 1, sizeof(uint32_t)),
+	};
+
+	if (adding.stacks == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < count && !maker->is_out_of_memory; i++) {
+		uint32_t stack = stack_of(&adding, stacks[i]);
+
+		if (!maker->is_out_of_memory)
+			ret_ids[i] = maker->all.stacks.items[stack];
+	}
+	free(adding.stacks);
 	return maker->is_out_of_memory ? -ENOMEM : 0;
 }
 
@@ -1072,22 +1133,9 @@ static int pack(struct gg_buf *body, const struct gg_buf *bytes, struct gg_gzip_
 	return 0;
 }
 
-static int pack_part(struct part_maker *part, struct gg_buf *body)
-{
-	GG_CLEANUP(gg_buf_done) struct gg_buf slot = { 0 }, definitions = { 0 };
-	struct gg_gzip_part packed = { 0 };
-	int status;
-
-	gg_fleet_slot_encode(&part->slot, &slot);
-	gg_fleet_definitions_encode(&part->definitions, &definitions);
-	status = pack(body, &slot, &packed);
-	if (status == 0)
-		status = pack(body, &definitions, &packed);
-	gg_gzip_part_done(&packed);
-	return status;
-}
-
-static int make_part(const struct gg_slot_maker *maker, size_t number, struct gg_buf *body)
+/* The parts own the arrays; all texts are the maker's. */
+int gg_slot_maker_part(const struct gg_slot_maker *maker, size_t number,
+                       struct gg_fleet_slot *ret_slot, struct gg_fleet_definitions *ret_definitions)
 {
 	struct part_maker part = {
 		.maker = maker,
@@ -1101,24 +1149,45 @@ static int make_part(const struct gg_slot_maker *maker, size_t number, struct gg
 		.stack_numbers = calloc(maker->all.stacks.count + 1, sizeof(uint32_t)),
 		.frame_numbers = calloc(maker->definitions.frames.count + 1, sizeof(uint32_t)),
 	};
-	int status = -ENOMEM;
+	bool is_made = part.stack_numbers != NULL && part.frame_numbers != NULL;
 
 	memcpy(part.slot.boot, maker->span.boot, sizeof(part.slot.boot));
-	if (part.stack_numbers == NULL || part.frame_numbers == NULL ||
-	    !fill_part(&part, &maker->parts.items[number]))
-		goto out;
-	if (part.slot.folded.count > 0)
+	is_made = is_made && fill_part(&part, &maker->parts.items[number]);
+	if (is_made && part.slot.folded.count > 0)
 		qsort(part.slot.folded.items, part.slot.folded.count,
 		      sizeof(*part.slot.folded.items), compare_folded);
-	for (size_t i = 0; number == 0 && i < maker->all.processes.count; i++)
-		if (!gg_array_push(&part.slot.processes, maker->all.processes.items[i]))
-			goto out;
-	status = pack_part(&part, body);
-out:
+	for (size_t i = 0; is_made && number == 0 && i < maker->all.processes.count; i++)
+		is_made = gg_array_push(&part.slot.processes, maker->all.processes.items[i]);
 	free(part.stack_numbers);
 	free(part.frame_numbers);
-	gg_fleet_slot_done(&part.slot);
-	gg_fleet_definitions_done(&part.definitions);
+	*ret_slot = part.slot;
+	*ret_definitions = part.definitions;
+	return is_made ? 0 : -ENOMEM;
+}
+
+size_t gg_slot_maker_part_count(const struct gg_slot_maker *maker)
+{
+	return maker->parts.count;
+}
+
+static int make_part(const struct gg_slot_maker *maker, size_t number, struct gg_buf *body)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf slot_bytes = { 0 }, definitions_bytes = { 0 };
+	struct gg_gzip_part packed = { 0 };
+	struct gg_fleet_slot slot;
+	struct gg_fleet_definitions definitions;
+	int status = gg_slot_maker_part(maker, number, &slot, &definitions);
+
+	if (status == 0) {
+		gg_fleet_slot_encode(&slot, &slot_bytes);
+		gg_fleet_definitions_encode(&definitions, &definitions_bytes);
+		status = pack(body, &slot_bytes, &packed);
+	}
+	if (status == 0)
+		status = pack(body, &definitions_bytes, &packed);
+	gg_gzip_part_done(&packed);
+	gg_fleet_slot_done(&slot);
+	gg_fleet_definitions_done(&definitions);
 	return status;
 }
 

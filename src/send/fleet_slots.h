@@ -56,6 +56,15 @@ struct gg_slot_span {
 struct gg_slot_allocated {
 	uint32_t process, stack;
 	struct gg_plain_tally tally;
+	enum gg_fleet_metric metric; /* 0: they are allocations of the slot */
+};
+
+/* Equal samples of a process with a stack of its model. */
+struct gg_slot_counted {
+	uint32_t process, stack;
+	uint64_t size;
+	double gap;
+	uint32_t allocated, freed, live;
 };
 
 /* A model's part in the slot. */
@@ -77,6 +86,12 @@ struct gg_slot_what {
 	/* Returns the share of hosts that send stacks of a service, in millionths; NULL: all. */
 	uint32_t (*share_of)(const char *service, void *context);
 	void *context;
+	/* Samples that the model does not have, such as those of a profile of another tool. */
+	const struct gg_slot_counted *counted;
+	size_t counted_count;
+	uint32_t only_process;   /* 0: all processes of the model */
+	bool no_model_labels;    /* the facts have all labels */
+	const char *kind, *heap; /* of the series; NULL: native, and malloc's heap */
 };
 
 struct gg_slot_maker;
@@ -90,6 +105,15 @@ void gg_slot_maker_free(struct gg_slot_maker *maker); /* NULL is fine */
 GG_MUST_CHECK int gg_slot_maker_add(struct gg_slot_maker *maker, const struct gg_model *model,
                                     const struct gg_slot_what *what);
 GG_MUST_CHECK int gg_slot_maker_finish(struct gg_slot_maker *maker);
+/* Finds the ids of stacks of a model.  -ENOMEM. */
+GG_MUST_CHECK int gg_slot_maker_stack_ids(struct gg_slot_maker *maker, const struct gg_model *model,
+                                          const uint32_t *stacks, size_t count,
+                                          struct gg_fleet_stack_id *ret_ids);
+size_t gg_slot_maker_part_count(const struct gg_slot_maker *maker);
+/* A part as messages that are not packed.  Their texts live as long as the maker.  -ENOMEM. */
+GG_MUST_CHECK int gg_slot_maker_part(const struct gg_slot_maker *maker, size_t number,
+                                     struct gg_fleet_slot *ret_slot,
+                                     struct gg_fleet_definitions *ret_definitions);
 /* There is nothing to send, as no process ran. */
 bool gg_slot_maker_is_empty(const struct gg_slot_maker *maker);
 /* -EFBIG: a part is larger than a message may be; -ENOMEM. */

@@ -41,6 +41,16 @@ struct gg_import_label {
 	const char *key, *value;
 };
 
+/* A row of a profile.proto, before it is weighed.  A value that the file lacks is 0. */
+struct gg_import_row_values {
+	uint32_t process, thread, stack;
+	struct gg_row_weighing how;
+	uint64_t size_bytes; /* that all its allocations have; 0: they may have different sizes */
+	double live_count, live_bytes, ever_count, ever_bytes;
+};
+
+struct gg_import;
+
 struct gg_import_options {
 	const struct gg_import_label *labels; /* labels for the process */
 	size_t label_count;
@@ -49,6 +59,14 @@ struct gg_import_options {
 	bool ignore_files;     /* do not open the files that the profile names */
 	/* A .nettrace would have the events of collections if there were any. */
 	bool has_collections;
+	/*
+	 * Gets each row of a profile.proto or of OTLP as the file has it, in place of an aggregate;
+	 * NULL: rows become aggregates.  Returns 0 or -Exxx.
+	 */
+	int (*take_row)(struct gg_import *import, const struct gg_import_row_values *row);
+	void *row_context;
+	/* -ENOMSG: no type of values has a name that heap profiles use. */
+	bool known_types_only;
 	const struct gg_progress *progress; /* gets bytes of the file; NULL: nobody */
 };
 

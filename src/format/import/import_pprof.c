@@ -56,7 +56,7 @@ struct pprof_sample {
 	size_t value_count, frame_count;
 	uint32_t tid, pid;
 	char thread[256], process[256];
-	bool has_size;
+	uint64_t size_bytes; /* of each object; 0: unknown */
 };
 
 /* --- columns ---------------------------------------------------------------------------------- */
@@ -121,6 +121,10 @@ static int find_columns(struct pprof_import *job)
 	columns->ever_bytes = find_value(pprof, ever_bytes, GG_COUNT(ever_bytes), true);
 	columns->ever_count = find_value(pprof, ever_counts, GG_COUNT(ever_counts), false);
 	if (columns->live_bytes == NO_VALUE && columns->ever_bytes == NO_VALUE &&
+	    job->import->options->known_types_only)
+		return gg_error_set(job->import->error, -ENOMSG, "profile", NULL,
+		                    "the profile has no values of a heap");
+	if (columns->live_bytes == NO_VALUE && columns->ever_bytes == NO_VALUE &&
 	    find_value(pprof, pinned_bytes, 1, true) != NO_VALUE)
 		return refuse_pinned(pprof);
 	if (columns->live_bytes == NO_VALUE && columns->ever_bytes == NO_VALUE)
@@ -184,7 +188,8 @@ static void take_label(struct pprof_import *job, struct pprof_sample *sample,
 	static const char *const types[] = { "type", "class", "request" };
 
 	if (text->length == 0) {
-		sample->has_size |= number > 0 && is_one_of(key, sizes, 1);
+		if (number > 0 && is_one_of(key, sizes, 1))
+			sample->size_bytes = (uint64_t)number;
 		if (number > 0 && number <= UINT32_MAX && is_one_of(key, tids, GG_COUNT(tids)))
 			sample->tid = (uint32_t)number;
 		if (number > 0 && number <= UINT32_MAX && is_one_of(key, pids, GG_COUNT(pids)))
@@ -337,6 +342,29 @@ static double value_of(const struct pprof_sample *sample, int column, double uni
 	return column != NO_VALUE ? sample->values[column] * unit : 0;
 }
 
+/* Gives the sample's values to the caller of the import. */
+static int give_sample(struct pprof_import *job, const struct pprof_sample *sample,
+                       const struct gg_row_weighing *how)
+{
+	const struct pprof_columns *columns = &job->columns;
+	struct gg_import_row_values row = {
+		.how = *how,
+		.size_bytes = how->is_mixed ? 0 : sample->size_bytes,
+		.live_count = value_of(sample, columns->live_count, 1),
+		.live_bytes = value_of(sample, columns->live_bytes, columns->live_unit),
+		.ever_count = value_of(sample, columns->ever_count, 1),
+		.ever_bytes = value_of(sample, columns->ever_bytes, columns->ever_unit),
+	};
+	int status = choose_process(job, sample);
+
+	row.process = job->import->process;
+	if (status == 0)
+		status = gg_import_thread(job->import, sample->tid, sample->thread, &row.thread);
+	if (status == 0)
+		status = intern_stack(job, sample->frame_count, &row.stack);
+	return status < 0 ? status : job->import->options->take_row(job->import, &row);
+}
+
 static int write_sample(struct pprof_import *job, const struct pprof_sample *sample)
 {
 	const struct pprof_columns *columns = &job->columns;
@@ -345,8 +373,10 @@ static int write_sample(struct pprof_import *job, const struct pprof_sample *sam
 	uint32_t stack = 0, thread = 0;
 	int status;
 
-	how.is_mixed = !sample->has_size ||
+	how.is_mixed = sample->size_bytes == 0 ||
 	               job->pprof.written_by_geiger; /* geiger's size is a mean */
+	if (job->import->options->take_row != NULL)
+		return give_sample(job, sample, &how);
 	live = gg_row_weighing(&how, value_of(sample, columns->live_count, 1),
 	                       value_of(sample, columns->live_bytes, columns->live_unit));
 	ever = gg_row_weighing(&how, value_of(sample, columns->ever_count, 1),
@@ -378,7 +408,7 @@ static int read_samples(struct pprof_import *job)
 		 */
 		sample.value_count = sample.frame_count = sample.tid = sample.pid = 0;
 		sample.thread[0] = sample.process[0] = '\0';
-		sample.has_size = false;
+		sample.size_bytes = 0;
 		status = read_sample(job, field.bytes, &sample);
 		if (status == 0)
 			status = write_sample(job, &sample);

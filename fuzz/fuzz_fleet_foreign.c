@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Hostile agents of other projects: a request that is taken has items and labels inside its bounds,
+ * and a profile has rows whose numbers belong to its model; a list of targets has addresses.
+ *
+ * The input is a byte that chooses the parser, and its bytes.  /ingest has the Content-Type and the
+ * name of its address in the first two lines.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fleet/foreign_profile.h"
+#include "fleet/foreign_request.h"
+#include "fleet/receive_scrape.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+enum { PARSE_PUSH, PARSE_JSON, PARSE_INGEST, PARSE_TARGETS, PARSE_PPROF, PARSE_OTLP, PARSE_COUNT };
+enum { PROFILE_MOST = 1 << 20 };
+
+static void require(bool condition)
+{
+	if (!condition)
+		abort();
+}
+
+static void require_request(struct gg_foreign_request *request, int status,
+                            const struct gg_error *error)
+{
+	size_t sum = 0;
+
+	if (status < 0) {
+		require(error->message[0] != '\0' && request->items.count == 0);
+		return;
+	}
+	require(request->items.count <= GG_FOREIGN_ITEMS_MAX);
+	for (size_t i = 0; i < request->items.count; i++) {
+		const struct gg_foreign_item *item = &request->items.items[i];
+
+		for (size_t k = 0; k < item->length; k++)
+			sum += ((const unsigned char *)item->bytes)[k];
+		require(item->label_count <= GG_FOREIGN_LABELS_MAX);
+		for (size_t k = 0; k < item->label_count; k++)
+			require(item->labels[k].key[0] != '\0' &&
+			        strlen(item->labels[k].value) <= GG_FOREIGN_TEXT_MAX);
+	}
+	require(sum < SIZE_MAX);
+	gg_foreign_request_done(request);
+}
+
+static void parse_push(const char *bytes, size_t length, bool is_json)
+{
+	struct gg_foreign_request request = { 0 };
+	struct gg_error error = { 0 };
+	int status = gg_foreign_request_push(&request, bytes, length, is_json, &error);
+
+	require_request(&request, status, &error);
+}
+
+static void parse_ingest(const char *bytes, size_t length)
+{
+	struct gg_foreign_request request = { 0 };
+	struct gg_error error = { 0 };
+	const char *first = memchr(bytes, '\n', length), *second;
+	struct gg_foreign_ingest ingest = { .units = "objects" };
+	int status;
+
+	if (first == NULL)
+		return;
+	second = memchr(first + 1, '\n', length - (size_t)(first + 1 - bytes));
+	if (second == NULL)
+		return;
+	ingest.content_type = strndup(bytes, (size_t)(first - bytes));
+	ingest.name = strndup(first + 1, (size_t)(second - first - 1));
+	ingest.format = length % 2 == 0 ? "pprof" : NULL;
+	require(ingest.content_type != NULL && ingest.name != NULL);
+	status = gg_foreign_request_ingest(&request, &ingest, second + 1,
+	                                   length - (size_t)(second + 1 - bytes), &error);
+	require_request(&request, status, &error);
+	free((char *)ingest.content_type);
+	free((char *)ingest.name);
+}
+
+static void parse_targets(const char *bytes, size_t length)
+{
+	struct gg_scrape_list list = { 0 };
+	struct gg_error error = { 0 };
+
+	if (gg_scrape_list_read(&list, bytes, length, &error) < 0) {
+		require(error.message[0] != '\0');
+		return;
+	}
+	for (size_t i = 0; i < list.count; i++)
+		require(list.items[i]->url != NULL && list.items[i]->tenant != NULL &&
+		        list.items[i]->label_count <= GG_SCRAPE_LABELS_MAX);
+	gg_scrape_list_done(&list);
+}
+
+static void require_part(const struct gg_foreign_part *part)
+{
+	const struct gg_plain_moments *bytes = &part->sum.usual[GG_BYTES];
+
+	require(!part->is_sum || (part->samples == 0 && isfinite(bytes->value) &&
+	                          bytes->value >= 0 && bytes->variance >= 0));
+}
+
+static void parse_profile(const struct gg_importer *importer, const char *bytes, size_t length)
+{
+	struct gg_foreign_profile profile = { 0 };
+	struct gg_error error = { 0 };
+	uint64_t used = 0;
+
+	if (gg_foreign_profile_read(&profile, importer, bytes, length, PROFILE_MOST, &used,
+	                            &error) < 0) {
+		require(error.message[0] != '\0' && profile.model == NULL);
+		return;
+	}
+	require(used <= PROFILE_MOST);
+	for (size_t i = 0; i < profile.rows.count; i++) {
+		const struct gg_foreign_row *row = &profile.rows.items[i];
+
+		require(row->process < profile.model->process_count &&
+		        row->stack < profile.model->stack_count && row->gap >= 0);
+		require_part(&row->live);
+		require_part(&row->ever);
+	}
+	gg_foreign_profile_done(&profile);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	char *bytes;
+
+	if (size < 2)
+		return 0;
+	bytes = malloc(size - 1); /* of the exact size, for the address sanitizer */
+	require(bytes != NULL);
+	memcpy(bytes, data + 1, size - 1);
+	switch (data[0] % PARSE_COUNT) {
+	case PARSE_PUSH:
+	case PARSE_JSON:
+		parse_push(bytes, size - 1, data[0] % PARSE_COUNT == PARSE_JSON);
+		break;
+	case PARSE_INGEST:
+		parse_ingest(bytes, size - 1);
+		break;
+	case PARSE_TARGETS:
+		parse_targets(bytes, size - 1);
+		break;
+	case PARSE_PPROF:
+		parse_profile(&gg_importer_pprof, bytes, size - 1);
+		break;
+	default:
+		parse_profile(&gg_importer_otlp, bytes, size - 1);
+		break;
+	}
+	free(bytes);
+	return 0;
+}

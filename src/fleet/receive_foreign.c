@@ -1,0 +1,877 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * receive_foreign - takes profiles of other agents, and stores them as slots of their processes.
+ *
+ * | path                           | agent                              | form                |
+ * |--------------------------------|------------------------------------|---------------------|
+ * | /push.v1.PusherService/Push    | Alloy and SDKs of Pyroscope        | foreign_request.h   |
+ * | /ingest                        | older SDKs of Pyroscope            | foreign_request.h   |
+ * | /v1development/profiles        | OpenTelemetry's collector and SDKs | import_otlp.c       |
+ *
+ * Process   One process of a profile is a sender.  Its labels tell it from others, so two processes
+ *           with the same labels would be one.
+ * Live      is a state, and agents push it every few seconds.  The first profile after the end of a
+ *           slot is that slot's look, as for regions; the others change nothing.
+ * Allocated If the agent takes differences, each profile is a span of its own: its rows have its
+ *           own second as their slot, so they add up, and a profile that comes again changes no
+ *           row.  If it counts from the start of the process, the look has the difference to the
+ *           look before (foreign_senders.h).
+ * Freed     is allocated less the growth of what is live, where the agent counts from the start.
+ * Order     The note of a look is on the disk before its segment.  A receiver that was killed
+ *           between them loses that look, and takes no second one.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/json.h"
+#include "base/path.h"
+#include "base/time_units.h"
+#include "fleet/foreign_profile.h"
+#include "fleet/foreign_request.h"
+#include "fleet/receive_internal.h"
+#include "send/fleet_slots.h"
+
+enum {
+	FOREIGN_SLOT_SECONDS = 600,
+	PROCESSES_MOST = 256,        /* of one profile */
+	INNER_BYTES_MOST = 32 << 20, /* of all profiles of a request, unpacked */
+	BUSY_SECONDS = 60,
+	LABELS_MOST = GG_SEND_LABELS_MAX,
+};
+
+static const char push_path[] = "/push.v1.PusherService/Push";
+static const char ingest_path[] = "/ingest";
+
+static bool is_otlp(const char *path)
+{
+	return strcmp(path, "/v1development/profiles") == 0 || strcmp(path, "/v1/profiles") == 0;
+}
+
+bool gg_receive_is_foreign(const char *path)
+{
+	return strcmp(path, push_path) == 0 || strcmp(path, ingest_path) == 0 || is_otlp(path);
+}
+
+/* A request on its way. */
+struct foreign {
+	struct gg_receive *receive;
+	const char *tenant;
+	struct gg_receive_answer *answer;
+	uint64_t inner_bytes;
+	/* The profile that is being stored. */
+	struct gg_foreign_profile profile;
+	const struct gg_fleet_label *labels;
+	size_t label_count;
+	bool is_delta;
+	const char *heap;
+	uint64_t time_s;
+};
+
+/* A process of the profile. */
+struct foreign_process {
+	struct foreign *foreign;
+	uint32_t number; /* of the model */
+	struct gg_fleet_label labels[LABELS_MOST];
+	size_t label_count;
+	struct gg_send_facts facts;
+	char host[256], instance[20];
+	const char *kind;
+	struct gg_foreign_sender *sender;
+};
+
+static uint64_t now_seconds(void)
+{
+	return gg_clock_wall_ns() / GG_NS_PER_S;
+}
+
+/* --- labels --------------------------------------------------------------------------------- */
+
+static const char *label_of(const struct foreign_process *process, const char *key)
+{
+	for (size_t i = 0; i < process->label_count; i++)
+		if (strcmp(process->labels[i].key, key) == 0 && process->labels[i].value[0] != '\0')
+			return process->labels[i].value;
+	return NULL;
+}
+
+static const char *first_label(const struct foreign_process *process, const char *const *keys,
+                               size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		const char *value = label_of(process, keys[i]);
+
+		if (value != NULL)
+			return value;
+	}
+	return NULL;
+}
+
+static bool is_in(const char *key, const char *const *keys, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (strcmp(key, keys[i]) == 0)
+			return true;
+	return false;
+}
+
+static const char *const service_keys[] = { "service_name", "service.name" };
+static const char *const version_keys[] = { "service_version", "service.version", "version" };
+static const char *const host_keys[] = { "host.name", "host_name", "hostname",      "host",
+	                                 "nodename",  "node",      "k8s.node.name", "node_name",
+	                                 "instance",  "pod",       "k8s.pod.name" };
+/* Labels that tell a process from others, so that they are no labels of a series. */
+static const char *const process_keys[] = {
+	"instance",     "service.instance.id", "service_instance_id", "pod", "k8s.pod.name",
+	"k8s_pod_name", "k8s.pod.uid",         "container.id",        "pid", "container_id",
+	"process.pid",  "process_id",          "process_pid",
+};
+static const char session_key[] = "__session_id__";
+
+static bool is_private(const char *key)
+{
+	return key[0] == '_' && key[1] == '_';
+}
+
+static void add_label(struct foreign_process *process, const char *key, const char *value)
+{
+	if (process->label_count < LABELS_MOST && strlen(key) <= GG_FOREIGN_TEXT_MAX &&
+	    strlen(value) <= GG_FOREIGN_TEXT_MAX && label_of(process, key) == NULL)
+		process->labels[process->label_count++] = (struct gg_fleet_label){ key, value };
+}
+
+static void collect_labels(struct foreign_process *process)
+{
+	const struct foreign *foreign = process->foreign;
+	const struct gg_model *model = foreign->profile.model;
+
+	for (size_t i = 0; i < foreign->label_count; i++)
+		add_label(process, foreign->labels[i].key, foreign->labels[i].value);
+	for (size_t i = 0; i < model->label_count; i++)
+		if (model->labels[i].process == process->number)
+			add_label(process, model->labels[i].key, model->labels[i].value);
+}
+
+static int compare_labels(const void *a, const void *b)
+{
+	const struct gg_fleet_label *x = a, *y = b;
+	int order = strcmp(x->key, y->key);
+
+	return order != 0 ? order : strcmp(x->value, y->value);
+}
+
+/* Which process it is: a number of all its labels, whatever their order. */
+static void name_instance(struct foreign_process *process, uint32_t pid)
+{
+	static const unsigned char fixed[16] = "geiger-foreign-2";
+	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
+	bool is_known = pid != 0 || first_label(process, process_keys, GG_COUNT(process_keys));
+
+	qsort(process->labels, process->label_count, sizeof(*process->labels), compare_labels);
+	for (size_t i = 0; i < process->label_count; i++) {
+		const struct gg_fleet_label *label = &process->labels[i];
+
+		/* An SDK draws a session at each start, for processes without names. */
+		if (is_private(label->key) && (is_known || strcmp(label->key, session_key) != 0))
+			continue;
+		gg_buf_append(&text, label->key, strlen(label->key) + 1);
+		gg_buf_append(&text, label->value, strlen(label->value) + 1);
+	}
+	gg_buf_printf(&text, "%" PRIu32, pid);
+	snprintf(process->instance, sizeof(process->instance), "%016" PRIx64,
+	         gg_fleet_siphash64(gg_buf_text(&text), text.length, fixed));
+}
+
+/* The host's name: an instance is one with its port. */
+static void name_host(struct foreign_process *process)
+{
+	const char *host = first_label(process, host_keys, GG_COUNT(host_keys));
+	const char *colon;
+	size_t length;
+
+	if (host == NULL)
+		host = process->instance;
+	length = strlen(host);
+	colon = strrchr(host, ':');
+	if (colon != NULL && colon > host && host == label_of(process, "instance") &&
+	    colon[1] != '\0' && strspn(colon + 1, "0123456789") == strlen(colon + 1))
+		length = (size_t)(colon - host);
+	snprintf(process->host, sizeof(process->host), "%.*s", (int)length, host);
+}
+
+static const char *service_of(const struct foreign_process *process)
+{
+	const char *service = first_label(process, service_keys, GG_COUNT(service_keys));
+	const char *command = process->foreign->profile.model->processes[process->number].command;
+
+	if (service == NULL && command != NULL && command[0] == '/')
+		service = gg_path_base(command);
+	return service != NULL && service[0] != '\0' ? service : "unknown_service";
+}
+
+static void make_facts(struct foreign_process *process)
+{
+	struct gg_send_facts *facts = &process->facts;
+	const char *version = first_label(process, version_keys, GG_COUNT(version_keys));
+	const char *spy = label_of(process, "pyroscope_spy");
+	const char *language = label_of(process, "telemetry.sdk.language");
+
+	facts->service = service_of(process);
+	if (version != NULL)
+		facts->labels[facts->label_count++] = (struct gg_export_attribute){
+			"service.version", version
+		};
+	for (size_t i = 0; i < process->label_count; i++) {
+		const char *key = process->labels[i].key;
+
+		if (is_private(key) || is_in(key, service_keys, GG_COUNT(service_keys)) ||
+		    is_in(key, version_keys, GG_COUNT(version_keys)) ||
+		    is_in(key, host_keys, GG_COUNT(host_keys)) ||
+		    is_in(key, process_keys, GG_COUNT(process_keys)) ||
+		    facts->label_count == GG_SEND_LABELS_MAX)
+			continue;
+		facts->labels[facts->label_count++] = (struct gg_export_attribute){
+			key, process->labels[i].value
+		};
+	}
+	process->kind = language != NULL                           ? language
+	                : spy != NULL && strcmp(spy, "gospy") == 0 ? "go"
+	                                                           : "unknown";
+}
+
+/* False: nothing tells this process from others, and the answer says so. */
+static bool identify(struct foreign_process *process)
+{
+	struct foreign *foreign = process->foreign;
+	uint32_t pid = foreign->profile.model->processes[process->number].pid;
+
+	collect_labels(process);
+	if (pid == 0 && first_label(process, host_keys, GG_COUNT(host_keys)) == NULL &&
+	    first_label(process, process_keys, GG_COUNT(process_keys)) == NULL &&
+	    label_of(process, session_key) == NULL) {
+		gg_receive_count(foreign->receive, &foreign->receive->counts.refused_bad);
+		gg_receive_answer_with(foreign->answer, 400,
+		                       "no label tells this process from others: give it one such "
+		                       "as instance, pod or hostname");
+		return false;
+	}
+	name_instance(process, pid);
+	name_host(process);
+	make_facts(process);
+	return true;
+}
+
+/* --- slots ---------------------------------------------------------------------------------- */
+
+static bool memory_is_out(const struct foreign *foreign)
+{
+	gg_receive_answer_with(foreign->answer, 503, "memory is out");
+	foreign->answer->retry_after_s = BUSY_SECONDS;
+	return false;
+}
+
+/* Seals a part of a slot, and the definitions of its stacks before it. */
+static bool seal_part(const struct foreign *foreign, const struct gg_fleet_slot *slot,
+                      const struct gg_fleet_definitions *definitions)
+{
+	struct gg_receive *receive = foreign->receive;
+	struct gg_segment segment = { 0 };
+	bool is_sealed = false;
+
+	if (definitions->stacks.count > 0 &&
+	    !gg_receive_knows_stacks(receive, foreign->tenant, slot) &&
+	    !gg_receive_seal_definitions(receive, foreign->tenant, definitions, foreign->answer))
+		return false;
+	if (gg_segment_of_slot(&segment, slot) < 0)
+		memory_is_out(foreign);
+	else
+		is_sealed = gg_receive_seal(receive, foreign->tenant, &segment, foreign->answer);
+	gg_segment_done(&segment);
+	return is_sealed;
+}
+
+/* Makes a slot of the process, and seals it.  `span` is the slot's, or a second of its own. */
+static bool seal_slot(struct foreign_process *process, struct gg_slot_maker *maker,
+                      const struct gg_slot_what *what, bool has_process_row)
+{
+	const struct foreign *foreign = process->foreign;
+	bool is_sealed = true;
+
+	if (gg_slot_maker_add(maker, foreign->profile.model, what) < 0 ||
+	    gg_slot_maker_finish(maker) < 0)
+		return memory_is_out(foreign);
+	for (size_t i = 0; is_sealed && i < gg_slot_maker_part_count(maker); i++) {
+		struct gg_fleet_slot slot;
+		struct gg_fleet_definitions definitions;
+
+		if (gg_slot_maker_part(maker, i, &slot, &definitions) < 0) {
+			is_sealed = memory_is_out(foreign);
+		} else {
+			if (!has_process_row) /* one without processes would say that it ended */
+				slot.processes.count = 0;
+			is_sealed = seal_part(foreign, &slot, &definitions);
+		}
+		gg_fleet_slot_done(&slot);
+		gg_fleet_definitions_done(&definitions);
+	}
+	return is_sealed;
+}
+
+static struct gg_slot_maker *new_maker(const struct foreign_process *process, uint64_t start_s,
+                                       uint32_t seconds)
+{
+	const struct gg_slot_span span = { .host = process->host,
+		                           .instance = process->instance,
+		                           .start_s = start_s,
+		                           .seconds = seconds };
+	struct gg_slot_maker *maker = NULL;
+
+	return gg_slot_maker_new(&maker, &process->facts, &span) < 0 ? NULL : maker;
+}
+
+static struct gg_slot_what what_of(const struct foreign_process *process)
+{
+	return (struct gg_slot_what){ .only_process = process->number,
+		                      .no_model_labels = true,
+		                      .kind = process->kind,
+		                      .heap = process->foreign->heap };
+}
+
+/* --- the rows of a process ------------------------------------------------------------------ */
+
+struct row_lists {
+	GG_ARRAY(struct gg_slot_counted) counted;
+	GG_ARRAY(struct gg_slot_allocated) sums;
+};
+
+static void free_lists(struct row_lists *lists)
+{
+	gg_array_done(&lists->counted);
+	gg_array_done(&lists->sums);
+}
+
+static bool add_sum(struct row_lists *lists, const struct gg_foreign_row *row,
+                    const struct gg_foreign_part *part, enum gg_fleet_metric metric)
+{
+	const struct gg_slot_allocated sum = {
+		.process = row->process, .stack = row->stack, .tally = part->sum, .metric = metric
+	};
+
+	return !part->is_sum || gg_array_push(&lists->sums, sum);
+}
+
+static bool add_counted(struct row_lists *lists, const struct gg_foreign_row *row,
+                        uint32_t allocated, uint32_t freed, uint32_t live)
+{
+	const struct gg_slot_counted counted = { .process = row->process,
+		                                 .stack = row->stack,
+		                                 .size = row->size,
+		                                 .gap = row->gap,
+		                                 .allocated = allocated,
+		                                 .freed = freed,
+		                                 .live = live };
+
+	return (allocated == 0 && freed == 0 && live == 0) ||
+	       gg_array_push(&lists->counted, counted);
+}
+
+/* --- spans of an agent that takes differences ------------------------------------------------ */
+
+static bool store_span(struct foreign_process *process)
+{
+	struct foreign *foreign = process->foreign;
+	struct gg_slot_what what = what_of(process);
+	struct row_lists lists = { 0 };
+	struct gg_slot_maker *maker = NULL;
+	bool is_stored = true;
+
+	if (process->sender->delta_s == foreign->time_s) {
+		/* Its rows might have the keys of the other one's, and replace them. */
+		gg_receive_count(foreign->receive, &foreign->receive->counts.foreign_unclear);
+		return true;
+	}
+	for (size_t i = 0; is_stored && i < foreign->profile.rows.count; i++) {
+		const struct gg_foreign_row *row = &foreign->profile.rows.items[i];
+
+		if (row->process == process->number)
+			is_stored = add_counted(&lists, row, (uint32_t)row->ever.samples, 0, 0) &&
+			            add_sum(&lists, row, &row->ever, GG_FLEET_ALLOCATED);
+	}
+	if (is_stored && lists.counted.count + lists.sums.count > 0) {
+		what.counted = lists.counted.items;
+		what.counted_count = lists.counted.count;
+		what.allocated = lists.sums.items;
+		what.allocated_count = lists.sums.count;
+		maker = new_maker(process, foreign->time_s, 1);
+		is_stored = maker != NULL ? seal_slot(process, maker, &what, false)
+		                          : memory_is_out(foreign);
+		if (is_stored) {
+			process->sender->delta_s = foreign->time_s;
+			gg_receive_count(foreign->receive, &foreign->receive->counts.foreign_spans);
+		}
+	} else if (!is_stored) {
+		memory_is_out(foreign);
+	}
+	gg_slot_maker_free(maker);
+	free_lists(&lists);
+	return is_stored;
+}
+
+/* --- looks ---------------------------------------------------------------------------------- */
+
+static uint64_t counter_key(const struct gg_fleet_stack_id *stack, const struct gg_foreign_row *row)
+{
+	uint64_t gap;
+
+	memcpy(&gap, &row->gap, sizeof(gap));
+	return gg_hash_bytes(stack->bytes, sizeof(stack->bytes), gg_hash_integer(row->size, gap));
+}
+
+/* The difference to the last look, and the counters of this one. */
+struct difference {
+	struct gg_fleet_stack_id *ids; /* by row of the process */
+	const struct gg_foreign_row **rows;
+	size_t count;
+	struct gg_foreign_counters now;
+	bool *is_taken; /* by counter: a row has its difference already */
+	bool is_known;  /* there is a look before that this one continues */
+};
+
+static void free_difference(struct difference *difference)
+{
+	free(difference->ids);
+	free(difference->rows);
+	free(difference->is_taken);
+	gg_array_done(&difference->now);
+}
+
+/* Adds up counters with equal keys: frames of different modules may have one name. */
+static void merge_counters(struct gg_foreign_counters *counters)
+{
+	size_t kept = 0;
+
+	gg_foreign_counters_sort(counters);
+	for (size_t i = 1; i < counters->count; i++) {
+		if (counters->items[kept].key == counters->items[i].key) {
+			counters->items[kept].ever += counters->items[i].ever;
+			counters->items[kept].live += counters->items[i].live;
+		} else {
+			counters->items[++kept] = counters->items[i];
+		}
+	}
+	if (counters->count > 0)
+		counters->count = kept + 1;
+}
+
+static bool find_difference(struct foreign_process *process, struct gg_slot_maker *maker,
+                            struct difference *difference)
+{
+	const struct gg_foreign_profile *profile = &process->foreign->profile;
+	uint32_t *stacks = calloc(profile->rows.count + 1, sizeof(*stacks));
+	size_t count = 0;
+	bool is_made;
+
+	difference->ids = calloc(profile->rows.count + 1, sizeof(*difference->ids));
+	difference->rows = calloc(profile->rows.count + 1, sizeof(*difference->rows));
+	is_made = stacks != NULL && difference->ids != NULL && difference->rows != NULL;
+	for (size_t i = 0; is_made && i < profile->rows.count; i++) {
+		const struct gg_foreign_row *row = &profile->rows.items[i];
+
+		if (row->process != process->number)
+			continue;
+		stacks[count] = row->stack;
+		difference->rows[count++] = row;
+	}
+	difference->count = count;
+	is_made = is_made && gg_slot_maker_stack_ids(maker, profile->model, stacks, count,
+	                                             difference->ids) == 0;
+	free(stacks);
+	for (size_t i = 0; is_made && i < count; i++) {
+		const struct gg_foreign_row *row = difference->rows[i];
+		const struct gg_foreign_counter counter = {
+			.key = counter_key(&difference->ids[i], row),
+			.ever = row->ever.samples,
+			.live = (uint32_t)row->live.samples,
+		};
+
+		if (counter.ever > 0)
+			is_made = gg_array_push(&difference->now, counter);
+	}
+	if (is_made)
+		merge_counters(&difference->now);
+	difference->is_taken = calloc(difference->now.count + 1, sizeof(bool));
+	difference->is_known = process->sender->has_counters &&
+	                       gg_foreign_counters_grew(&difference->now,
+	                                                &process->sender->counters);
+	return is_made && difference->is_taken != NULL;
+}
+
+/* The samples of a row that were allocated and freed since the last look. */
+static void count_row(const struct foreign_process *process, struct difference *difference,
+                      size_t number, uint32_t *ret_allocated, uint32_t *ret_freed)
+{
+	uint64_t key = counter_key(&difference->ids[number], difference->rows[number]);
+	const struct gg_foreign_counter *now = gg_foreign_counters_find(&difference->now, key);
+	const struct gg_foreign_counter *before = gg_foreign_counters_find(
+		&process->sender->counters, key);
+	uint64_t allocated, held, freed;
+	size_t index;
+
+	*ret_allocated = *ret_freed = 0;
+	if (now == NULL || !difference->is_known)
+		return;
+	index = (size_t)(now - difference->now.items);
+	if (difference->is_taken[index])
+		return;
+	difference->is_taken[index] = true;
+	allocated = now->ever - (before != NULL ? before->ever : 0);
+	held = allocated + (before != NULL ? before->live : 0);
+	freed = held > now->live ? held - now->live : 0;
+	if (allocated > GG_FLEET_COUNT_MAX || freed > GG_FLEET_COUNT_MAX) {
+		gg_receive_count(process->foreign->receive,
+		                 &process->foreign->receive->counts.foreign_unclear);
+		return;
+	}
+	*ret_allocated = (uint32_t)allocated;
+	*ret_freed = (uint32_t)freed;
+}
+
+static bool add_look_rows(struct foreign_process *process, struct difference *difference,
+                          struct row_lists *lists)
+{
+	bool is_made = true;
+
+	for (size_t i = 0; is_made && i < difference->count; i++) {
+		const struct gg_foreign_row *row = difference->rows[i];
+		uint32_t allocated = 0, freed = 0;
+
+		if (!process->foreign->is_delta)
+			count_row(process, difference, i, &allocated, &freed);
+		is_made = add_counted(lists, row, allocated, freed, (uint32_t)row->live.samples) &&
+		          add_sum(lists, row, &row->live, GG_FLEET_LIVE);
+	}
+	return is_made;
+}
+
+/* Stores the state of the process at the end of a slot. */
+static bool store_look(struct foreign_process *process, uint64_t start_s, uint32_t seconds)
+{
+	struct foreign *foreign = process->foreign;
+	struct gg_foreign_senders *senders = &foreign->receive->foreign;
+	struct gg_foreign_sender *sender = process->sender;
+	struct gg_slot_maker *maker = new_maker(process, start_s, seconds);
+	struct gg_slot_what what = what_of(process);
+	struct difference difference = { 0 };
+	struct row_lists lists = { 0 };
+	uint64_t before_s = sender->until_s;
+	bool is_stored = false;
+
+	if (maker == NULL || !find_difference(process, maker, &difference) ||
+	    !add_look_rows(process, &difference, &lists)) {
+		memory_is_out(foreign);
+	} else if (gg_foreign_senders_note(senders, sender, start_s + seconds) < 0) {
+		gg_receive_count(foreign->receive, &foreign->receive->counts.failed_disk);
+		gg_receive_answer_with(foreign->answer, 503, "the receiver's disk is full");
+		foreign->answer->retry_after_s = BUSY_SECONDS;
+	} else {
+		what.counted = lists.counted.items;
+		what.counted_count = lists.counted.count;
+		what.allocated = lists.sums.items;
+		what.allocated_count = lists.sums.count;
+		is_stored = seal_slot(process, maker, &what, true);
+		if (is_stored && !foreign->is_delta)
+			gg_foreign_senders_keep(senders, sender, &difference.now);
+		if (is_stored)
+			gg_receive_count(foreign->receive, &foreign->receive->counts.foreign_looks);
+		else /* the agent sends it again, and nothing of it is stored */
+			sender->until_s = before_s;
+	}
+	gg_slot_maker_free(maker);
+	free_difference(&difference);
+	free_lists(&lists);
+	return is_stored;
+}
+
+/* --- profiles ------------------------------------------------------------------------------- */
+
+static bool store_process(struct foreign *foreign, uint32_t number)
+{
+	struct gg_receive *receive = foreign->receive;
+	struct foreign_process process = { .foreign = foreign, .number = number };
+	uint32_t seconds = receive->options->slot_seconds > 0 ? receive->options->slot_seconds
+	                                                      : FOREIGN_SLOT_SECONDS;
+	uint64_t end_s = foreign->time_s - foreign->time_s % seconds;
+	double oldest_s = receive->options->oldest_seconds;
+	uint64_t least_s = oldest_s > 0 && (double)now_seconds() > 2 * oldest_s
+	                           ? now_seconds() - (uint64_t)oldest_s - 2 * (uint64_t)seconds
+	                           : 0;
+	uint64_t id;
+
+	if (!identify(&process))
+		return false;
+	id = gg_fleet_sender_id(process.host, process.instance);
+	process.sender = gg_foreign_senders_get(
+		&receive->foreign, gg_foreign_sender_key(foreign->tenant, id), least_s);
+	if (process.sender == NULL) {
+		gg_receive_count(receive, &receive->counts.refused_busy);
+		gg_receive_answer_with(foreign->answer, 429, "too many processes send");
+		foreign->answer->retry_after_s = BUSY_SECONDS;
+		return false;
+	}
+	/* Two agents at one process, such as one that takes differences and one that does not. */
+	if (process.sender->way == GG_FOREIGN_UNKNOWN)
+		process.sender->way = foreign->is_delta ? GG_FOREIGN_DIFFERENCES
+		                                        : GG_FOREIGN_TOTALS;
+	if ((process.sender->way == GG_FOREIGN_DIFFERENCES) != foreign->is_delta) {
+		gg_receive_count(receive, &receive->counts.foreign_unclear);
+		return true;
+	}
+	if (foreign->is_delta && !store_span(&process))
+		return false;
+	if (end_s < seconds || end_s - seconds < process.sender->until_s) {
+		gg_receive_count(receive, &receive->counts.foreign_between);
+		return true;
+	}
+	return store_look(&process, end_s - seconds, seconds);
+}
+
+static bool has_few_samples(const struct gg_foreign_profile *profile, bool is_delta)
+{
+	uint64_t live = 0, ever = 0;
+
+	for (size_t i = 0; i < profile->rows.count; i++) {
+		live += profile->rows.items[i].live.samples;
+		ever += profile->rows.items[i].ever.samples;
+		if (live > GG_FLEET_COUNT_MAX || (is_delta && ever > GG_FLEET_COUNT_MAX))
+			return false;
+	}
+	return true;
+}
+
+/* Reads and stores one profile; false: the answer says why not. */
+static bool store_profile(struct foreign *foreign, const struct gg_importer *importer,
+                          const void *bytes, size_t length)
+{
+	struct gg_receive *receive = foreign->receive;
+	struct gg_error error = { 0 };
+	uint64_t unpacked = 0;
+	bool is_stored = true;
+	int status = gg_foreign_profile_read(&foreign->profile, importer, bytes, length,
+	                                     GG_FLEET_MESSAGE_MAX, &unpacked, &error);
+
+	foreign->inner_bytes += unpacked;
+	if (status == -ENOMSG) { /* such as one of processor's time: agents send these as well */
+		gg_receive_count(receive, &receive->counts.foreign_other);
+		return true;
+	}
+	if (status == 0 && importer == &gg_importer_otlp)
+		foreign->is_delta = foreign->profile.has_duration; /* else a state */
+	if (status == 0 && !has_few_samples(&foreign->profile, foreign->is_delta))
+		status = gg_error_set(&error, -EBADMSG, "profile", NULL,
+		                      "the profile has more samples than a slot can hold");
+	if (status < 0) {
+		if (status != -ENOMEM)
+			gg_receive_count(receive, &receive->counts.refused_bad);
+		gg_receive_answer_with(foreign->answer, status == -ENOMEM ? 503 : 400,
+		                       error.message);
+		gg_foreign_profile_done(&foreign->profile);
+		return false;
+	}
+	foreign->time_s = foreign->profile.end_ns > 0 ? foreign->profile.end_ns / GG_NS_PER_S
+	                                              : now_seconds();
+	if (!gg_receive_is_of_its_time(receive, foreign->time_s, 0, foreign->answer))
+		is_stored = false;
+	if (is_stored && foreign->profile.model->process_count > PROCESSES_MOST + 1) {
+		gg_receive_answer_with(foreign->answer, 400, "a profile has too many processes");
+		is_stored = false;
+	}
+	for (uint32_t i = 1; is_stored && i < foreign->profile.model->process_count; i++)
+		is_stored = store_process(foreign, i);
+	gg_foreign_profile_done(&foreign->profile);
+	return is_stored;
+}
+
+static bool has_budget(const struct foreign *foreign)
+{
+	if (foreign->inner_bytes <= INNER_BYTES_MOST)
+		return true;
+	gg_receive_count(foreign->receive, &foreign->receive->counts.refused_large);
+	gg_receive_answer_with(foreign->answer, 413, "the profiles are too large");
+	return false;
+}
+
+static void store_items(struct foreign *foreign, const struct gg_foreign_request *parsed)
+{
+	bool is_good = true;
+
+	for (size_t i = 0; is_good && i < parsed->items.count; i++) {
+		const struct gg_foreign_item *item = &parsed->items.items[i];
+
+		foreign->labels = item->labels;
+		foreign->label_count = item->label_count;
+		foreign->is_delta = item->is_delta;
+		is_good = has_budget(foreign) &&
+		          store_profile(foreign, &gg_importer_pprof, item->bytes, item->length);
+	}
+	if (is_good)
+		foreign->answer->status = 200;
+}
+
+void gg_receive_foreign(struct gg_receive *receive, const struct gg_receive_request *request,
+                        const char *tenant, const void *bytes, size_t length,
+                        struct gg_receive_answer *answer)
+{
+	struct foreign foreign = { .receive = receive, .tenant = tenant, .answer = answer };
+	GG_CLEANUP(gg_buf_done) struct gg_buf whole = { 0 };
+	struct gg_foreign_request parsed = { 0 };
+	struct gg_error error = { 0 };
+	bool is_json = request->content_type != NULL &&
+	               strncmp(request->content_type, "application/json", 16) == 0;
+	int status;
+
+	/* The labels of /ingest are in its address. */
+	gg_buf_printf(&whole, "%s %s %s\n", request->path,
+	              request->name != NULL ? request->name : "",
+	              request->format != NULL ? request->format : "");
+	gg_buf_append(&whole, bytes, length);
+	if (whole.failed) {
+		memory_is_out(&foreign);
+		return;
+	}
+	answer->status = 0;
+	if (gg_receive_has_message(receive, tenant, whole.data, whole.length)) {
+		gg_receive_count(receive, &receive->counts.repeated);
+		answer->status = 200;
+		return;
+	}
+	foreign.heap = "pprof";
+	if (is_otlp(request->path)) {
+		foreign.heap = "otlp";
+		if (store_profile(&foreign, &gg_importer_otlp, bytes, length))
+			answer->status = 200;
+	} else {
+		const struct gg_foreign_ingest ingest = { .name = request->name,
+			                                  .format = request->format,
+			                                  .units = request->units,
+			                                  .content_type = request->content_type };
+
+		status = strcmp(request->path, push_path) == 0
+		                 ? gg_foreign_request_push(&parsed, bytes, length, is_json, &error)
+		                 : gg_foreign_request_ingest(&parsed, &ingest, bytes, length,
+		                                             &error);
+		if (status < 0) {
+			gg_receive_count(receive, &receive->counts.refused_bad);
+			gg_receive_answer_with(answer, status == -ENOMEM ? 503 : 400,
+			                       error.message);
+		} else {
+			if (parsed.is_other)
+				gg_receive_count(receive, &receive->counts.foreign_other);
+			store_items(&foreign, &parsed);
+		}
+		gg_foreign_request_done(&parsed);
+	}
+	if (answer->status == 200)
+		gg_receive_remember_message(receive, tenant, whole.data, whole.length);
+	/* The limit is one of unpacked bytes: the tenant's next requests wait for these. */
+	if (foreign.inner_bytes > 0)
+		gg_receive_charge(receive, tenant, foreign.inner_bytes);
+}
+
+static void store_scraped(struct gg_receive *receive, const struct gg_scraped *scraped)
+{
+	const char *tenant = scraped->target->tenant;
+	struct gg_receive_answer answer = { 0 };
+	struct foreign foreign = { .receive = receive,
+		                   .tenant = tenant[0] != '\0' ? tenant : "default",
+		                   .answer = &answer,
+		                   .labels = scraped->target->labels,
+		                   .label_count = scraped->target->label_count,
+		                   .heap = "pprof" };
+	char text[500];
+
+	if (!gg_receive_is_tenant(foreign.tenant))
+		gg_receive_answer_with(&answer, 400, "__tenant__ is no tenant");
+	else if (store_profile(&foreign, &gg_importer_pprof, scraped->body.data,
+	                       scraped->body.length))
+		answer.status = 200;
+	if (answer.status != 200) {
+		if (receive->counts.scrape_refused == 0 && receive->options->tell != NULL) {
+			snprintf(text, sizeof(text), "%.200s: %.250s", scraped->target->url,
+			         gg_buf_text(&answer.body));
+			receive->options->tell(text, receive->options->context);
+		}
+		gg_receive_count(receive, &receive->counts.scrape_refused);
+	}
+	gg_buf_done(&answer.body);
+}
+
+void gg_receive_scraped(struct gg_receive *receive)
+{
+	struct gg_scraped scraped;
+
+	while (receive->scraper != NULL && gg_receive_has_queue(receive) &&
+	       gg_scraper_take(receive->scraper, &scraped)) {
+		store_scraped(receive, &scraped);
+		gg_scraped_done(&scraped);
+	}
+}
+
+/* --- answers -------------------------------------------------------------------------------- */
+
+/* The codes of Connect, by which agents of Pyroscope decide whether they try again. */
+static const char *code_of(unsigned status)
+{
+	switch (status) {
+	case 400:
+		return "invalid_argument";
+	case 401:
+		return "unauthenticated";
+	case 403:
+		return "permission_denied";
+	case 405:
+		return "unimplemented";
+	case 413:
+	case 429:
+		return "resource_exhausted";
+	case 503:
+		return "unavailable";
+	default:
+		return "internal";
+	}
+}
+
+void gg_receive_foreign_answer(const struct gg_receive_request *request,
+                               struct gg_receive_answer *answer)
+{
+	bool is_json = request->content_type != NULL &&
+	               strncmp(request->content_type, "application/json", 16) == 0;
+	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
+	struct gg_json json = { .out = &text };
+
+	if (!gg_receive_is_foreign(request->path) || strcmp(request->path, ingest_path) == 0)
+		return;
+	if (answer->status == 200) { /* an empty message */
+		gg_buf_clear(&answer->body);
+		if (is_json)
+			gg_buf_append_text(&answer->body, "{}");
+		answer->type = is_json                  ? "application/json"
+		               : is_otlp(request->path) ? "application/x-protobuf"
+		                                        : "application/proto";
+		return;
+	}
+	if (is_otlp(request->path))
+		return;
+	if (answer->body.length > 0 && answer->body.data[answer->body.length - 1] == '\n')
+		answer->body.data[--answer->body.length] = '\0';
+	gg_json_open(&json, NULL, '{');
+	gg_json_text(&json, "code", code_of(answer->status));
+	gg_json_text(&json, "message", gg_buf_text(&answer->body));
+	gg_json_close(&json);
+	gg_buf_clear(&answer->body);
+	gg_buf_append(&answer->body, text.data, text.length);
+	answer->type = "application/json";
+}

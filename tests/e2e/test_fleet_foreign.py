@@ -1,0 +1,344 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Profiles of other agents become slots of the store with the samples that they are made of.
+
+GEIGER: the command.  Times are those of the profiles, so nothing here waits for a slot.
+"""
+
+import base64
+import gzip
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+
+import pprof_maker
+from fleet_store import Receiver, Store, wait_for
+from sentences import check, in_scratch, skip
+
+GEIGER = os.environ["GEIGER"]
+SLOT = 600
+CLOSE = 1e-9
+PUSH, INGEST, OTLP = "/push.v1.PusherService/Push", "/ingest", "/v1development/profiles"
+PROTO = {"Content-Type": "application/proto", "Connect-Protocol-Version": "1"}
+MAIN, CACHE, LOG = ("main.main",), ("cache.put", "main.main"), ("log.line", "main.main")
+R = 524288
+
+
+def ours(service):
+    return f"service IN (SELECT service FROM series WHERE service_name = '{service}')"
+
+
+class Fleet:
+    """A store, a receiver, and what is in the store."""
+
+    def __init__(self, store):
+        self.store = store
+        self.receiver = Receiver(store.folder, "segments")
+        now = int(time.time())
+        self.start = now - now % SLOT - 20 * SLOT
+
+    def post(self, path, body, headers=None):
+        return self.receiver.get(path, body, {**PROTO, **(headers or {})})
+
+    def push(self, labels, *profiles):
+        return self.post(PUSH, pprof_maker.push([(labels, profiles)]))[0]
+
+    def rows(self, service, table="draw", columns="allocated, freed"):
+        self.receiver.is_drained()
+        return [tuple(int(value) for value in row) for row in self.store.ask(
+            f"SELECT toUInt32(slot) - {self.start}, size, {columns} FROM {table} FINAL WHERE {ours(service)} "
+            f"ORDER BY slot, size, {columns}")]
+
+    def live(self, service):
+        return self.rows(service, "live", "n")
+
+    def report(self, service, *more):
+        done = subprocess.run([GEIGER, "fleet", "report", service, "--store", self.store.folder, "--json", *more],
+                              capture_output=True, text=True, timeout=120, check=False)
+        return json.loads(done.stdout) if done.returncode == 0 else {"error": done.stderr}
+
+
+def same(found, wanted):
+    return None if found == wanted else f"{found} is not {wanted}"
+
+
+def heap(fleet, at, rows, **more):
+    return gzip.compress(pprof_maker.heap(rows, time_s=fleet.start + at, **more))
+
+
+def test_totals(fleet):
+    """An agent that counts from the start of the process, such as one that scrapes Go."""
+    who = {"__name__": "memory", "service_name": "shop", "instance": "web-1:8080", "version": "1.2"}
+    looks = [[(MAIN, 64, 100, 40), (CACHE, 4096, 7, 7), (LOG, 3000000, 2, 1)],
+             [(MAIN, 64, 150, 35), (CACHE, 4096, 9, 8), (LOG, 3000000, 2, 1)],
+             [(MAIN, 64, 150, 35), (CACHE, 4096, 9, 0), (LOG, 3000000, 5, 3)]]
+    between = [(MAIN, 64, 149, 90), (CACHE, 4096, 8, 8), (LOG, 3000000, 2, 1)]
+    statuses = [fleet.push(who, heap(fleet, SLOT + 15, looks[0])), fleet.push(who, heap(fleet, SLOT + 30, between)),
+                fleet.push(who, heap(fleet, 2 * SLOT + 15, looks[1])), fleet.push(who, heap(fleet, 3 * SLOT + 5, looks[2]))]
+    live = [(slot, size, n) for slot, look in zip((0, SLOT, 2 * SLOT), looks) for _, size, _, n in look if n]
+    draws = [(SLOT, 64, 50, 55), (SLOT, 4096, 2, 1), (2 * SLOT, 4096, 0, 8), (2 * SLOT, 3000000, 3, 1)]
+    check("a slot of a process is one look, with the samples that Go had",
+          same(statuses, [200] * 4), same(fleet.live("shop"), live))
+    check("what it allocated and freed is the exact difference to the look before", same(fleet.rows("shop"), draws))
+    again = [fleet.push(who, heap(fleet, 2 * SLOT + 15, looks[1])), fleet.push(who, heap(fleet, SLOT + 31, between))]
+    fleet.receiver.kill()
+    fleet.receiver.start()
+    again += [fleet.push(who, heap(fleet, 3 * SLOT + 5, looks[2])), fleet.push(who, heap(fleet, 3 * SLOT + 20, between))]
+    check("profiles that come again, late, or to a receiver that was killed change nothing",
+          same(again, [200] * 4), same(fleet.live("shop"), live), same(fleet.rows("shop"), draws))
+    looks.append([(MAIN, 64, 160, 30), (CACHE, 4096, 9, 0), (LOG, 3000000, 5, 3)])
+    fleet.push(who, heap(fleet, 4 * SLOT, looks[3]))
+    check("a receiver that lost its counters counts nothing for the first look",
+          same(fleet.rows("shop"), draws), same([row for row in fleet.live("shop") if row[0] == 3 * SLOT],
+                                                [(3 * SLOT, 64, 30), (3 * SLOT, 3000000, 3)]))
+    fleet.push(who, heap(fleet, 5 * SLOT, [(MAIN, 64, 12, 6), (CACHE, 4096, 90, 0), (LOG, 3000000, 50, 3)]))
+    check("nor does it count a process that began anew", same(fleet.rows("shop"), draws))
+    fleet.push(who, heap(fleet, 6 * SLOT, [(MAIN, 64, 13, 6), (CACHE, 4096, 90, 0), (LOG, 3000000, 50, 3)]))
+    check("and it goes on from there", same(fleet.rows("shop")[len(draws):], [(5 * SLOT, 64, 1, 1)]))
+    report = fleet.report("shop", "--at", f"@{fleet.start + SLOT - 1}")
+    wanted = sum(n * size / pprof_maker.chance(size, R) for _, size, _, n in looks[0])
+    found = report.get("selected_bytes", report)
+    check("a report scales the samples and has an interval",
+          None if abs(found.get("estimate", 0) - wanted) < CLOSE * wanted and found["low"] < wanted < found["high"]
+          else f"{found}, not {wanted}")
+    host = fleet.store.ask(f"SELECT DISTINCT name FROM host WHERE host IN (SELECT host FROM process WHERE {ours('shop')})")
+    check("the host is the instance without its port, and the version is that of the label", same(host, [["web-1"]]),
+          same(fleet.store.ask(f"SELECT DISTINCT version, kind, heap FROM series WHERE {ours('shop')}"),
+               [["1.2", "unknown", "pprof"]]))
+
+
+def test_differences(fleet):
+    """An agent that takes the differences itself."""
+    who = {"__name__": "memory", "service_name": "delta", "pod": "delta-1", "__delta__": "false"}
+    spans = [(10, [(MAIN, 64, 5, 3), (CACHE, 4096, 1, 1)]), (25, [(MAIN, 64, 5, 9)]), (SLOT + 3, [(MAIN, 64, 0, 4)]),
+             (SLOT + 18, [(MAIN, 64, 2, 2)])]
+    wanted = [(10, 64, 5, 0), (10, 4096, 1, 0), (25, 64, 5, 0), (SLOT + 18, 64, 2, 0)]
+    for _ in range(2):
+        for at, rows in spans:
+            fleet.push(who, heap(fleet, at, rows))
+        found = fleet.rows("delta")
+        check("differences add up, also if they come twice to two receivers", same(found, wanted),
+              same(fleet.live("delta"), [(-SLOT, 64, 3), (-SLOT, 4096, 1), (0, 64, 4)]))
+        fleet.receiver.kill()
+        fleet.receiver.start()
+    totals = dict(who)
+    del totals["__delta__"]
+    fleet.push(who, heap(fleet, 2 * SLOT, [(MAIN, 64, 1, 1)]))
+    fleet.push(totals, heap(fleet, 3 * SLOT, [(MAIN, 64, 900, 9)]))
+    check("an agent that counts from the start is not taken beside one that takes differences",
+          same(fleet.rows("delta"), [*wanted, (2 * SLOT, 64, 1, 0)]),
+          None if fleet.receiver.metric("geiger_fleet_foreign_unclear_total") == 1 else "not counted")
+
+
+def test_forms(fleet):
+    """JSON, /ingest in its forms, and OTLP say the same as protocol buffers."""
+    rows, at = [(MAIN, 64, 30, 20), (CACHE, 4096, 3, 3)], 40
+    profile = heap(fleet, at, rows)
+    wanted = [(-SLOT, 64, 20), (-SLOT, 4096, 3)]
+    body = {"series": [{"labels": [{"name": "service_name", "value": "json"}, {"name": "instance", "value": "é:1"}],
+                        "samples": [{"ID": "1", "rawProfile": base64.b64encode(profile).decode()}]}]}
+    status, headers, answer = fleet.post(PUSH, json.dumps(body).encode(), {"Content-Type": "application/json"})
+    check("a push in JSON is taken", same((status, headers["Content-Type"], answer), (200, "application/json", b"{}")),
+          same(fleet.live("json"), wanted))
+    form = (b"--XyZ\r\nContent-Disposition: form-data; name=\"profile\"; filename=\"profile.pprof\"\r\n"
+            b"Content-Type: application/octet-stream\r\n\r\n" + profile + b"\r\n--XyZ\r\nContent-Disposition: form-data; "
+            b"name=\"sample_type_config\"\r\n\r\n" + json.dumps({
+                "alloc_objects": {"units": "objects"}, "inuse_space": {"units": "bytes", "aggregation": "average"}
+            }).encode() + b"\r\n--XyZ--\r\n")
+    status = fleet.post(INGEST + "?name=form%7Bhostname%3Dh-1%2Cregion%3Deu%7D&spyName=gospy&from=1&until=2", form,
+                        {"Content-Type": "multipart/form-data; boundary=XyZ"})[0]
+    check("a form of an SDK is taken, and its configuration says that allocations are differences", same(status, 200),
+          same(fleet.live("form"), wanted), same(fleet.rows("form"), [(at, 64, 30, 0), (at, 4096, 3, 0)]),
+          same(fleet.store.ask(f"SELECT keys, vals FROM series WHERE {ours('form')} LIMIT 1"), [["['region']", "['eu']"]]))
+    status = fleet.post(INGEST + "?name=raw%7Bhostname%3Dh-1%7D&format=pprof", profile)[0]
+    check("so is a profile as the body", same(status, 200), same(fleet.live("raw"), wanted))
+    folded = fleet.post(INGEST + "?name=app.cpu&format=folded", b"main;work 10\n")[0]
+    memory = fleet.post(INGEST + "?name=app.mem&format=folded&units=bytes", b"main;work 10\n")[0]
+    check("stacks of time are accepted and left, and stacks of bytes refused", same((folded, memory), (200, 400)))
+    with open("in.pprof", "wb") as file:
+        file.write(pprof_maker.heap(rows, time_s=fleet.start + at, duration_s=60, labels={"host.name": "otel-1"}))
+    subprocess.run([GEIGER, "import", "-q", "in.pprof", "-o", "in.geiger"], check=True, timeout=60)
+    subprocess.run([GEIGER, "export", "--format", "otlp", "-o", "out.pb", "in.geiger"], check=True, timeout=60)
+    with open("out.pb", "rb") as file:
+        otlp = file.read()
+    status, headers, answer = fleet.post(OTLP, otlp, {"Content-Type": "application/x-protobuf"})
+    total = fleet.store.number
+    fleet.receiver.is_drained()
+    service = "unknown_service"
+    found = total(f"SELECT sum(bytes + sure_seen + missed_bytes) FROM folded FINAL WHERE {ours(service)} AND metric = 2")
+    want = sum(pprof_maker.scaled(n, size, R)[1] for _, size, _, n in rows)
+    check("OTLP is taken; without sizes of objects its rows are sums",
+          same((status, headers["Content-Type"], answer), (200, "application/x-protobuf", b"")),
+          None if abs(found - want) <= 1e-6 * want else f"{found}, not {want}")
+
+
+def test_unknown_error(fleet):
+    fleet.push({"service_name": "dark", "instance": "d"}, heap(fleet, 50, [(MAIN, 64, 10, 10)], interval=0))
+    fleet.push({"service_name": "sums", "instance": "d"}, heap(fleet, 50, [(MAIN, 64, 10, 10)], has_size=False))
+    fleet.receiver.is_drained()
+    unknown = [fleet.store.ask(f"SELECT metric, unknown, bytes > 0 FROM folded FINAL WHERE {ours(service)}")
+               for service in ("dark", "sums")]
+    low = fleet.report("dark", "--at", f"@{fleet.start - 1}")["selected_bytes"]["low"]
+    check("what has no sampling interval has no error, and says so; without sizes the error is a bound",
+          same(unknown, [[["2", "3", "1"]], [["2", "0", "1"]]]), same(low, None))
+    fleet.push({"service_name": "every", "instance": "d"}, heap(fleet, 50, [(MAIN, 64, 10, 9)], interval=1))
+    check("an interval of 1 took everything", same(fleet.store.ask(
+        f"SELECT gap, n FROM live FINAL WHERE {ours('every')}") if fleet.receiver.is_drained() else 0, [["0", "9"]]))
+
+
+def test_hostile(fleet):
+    profile = heap(fleet, 60, [(MAIN, 64, 30, 20), (CACHE, 4096, 3, 3)])
+    who = {"service_name": "evil", "instance": "e"}
+    body = pprof_maker.push([(who, [profile])])
+    bad = {fleet.post(PUSH, body[:cut])[0] for cut in range(1, len(body))}
+    plain = pprof_maker.heap([(MAIN, 64, 30, 20)], time_s=fleet.start + 60)
+    bad |= {fleet.push({**who, "instance": f"cut{cut}"}, plain[:cut]) for cut in range(1, len(plain), 7)}
+    check("a request or profile that is cut is refused", same(sorted(bad - {200}), [400]))
+    fleet.receiver.is_drained()
+    drop = {name: fleet.store.number(f"SELECT count() FROM {name}") for name in ("live", "draw", "folded")}
+    cpu = pprof_maker.heap([(MAIN, 64, 3, 2)], types=[("samples", "count"), ("cpu", "nanoseconds")])
+    answers = {
+        "processor's time": (fleet.push(who, cpu), 200),
+        "no label that names the process": (fleet.push({"service_name": "evil"}, profile), 400),
+        "61 labels": (fleet.push({**who, **{f"l{i}": "x" for i in range(60)}}, profile), 400),
+        "a zero byte": (fleet.push({**who, "x": "a\0b"}, profile), 400),
+        "a label twice": (fleet.post(PUSH, pprof_maker.push([({"a": "1"}, [])])[:-1] + b"")[0], 400),
+        "a long text": (fleet.push({**who, "x": "a" * 2049}, profile), 400),
+        "300 profiles": (fleet.push(who, *[b"x"] * 300), 400),
+        "a bomb": (fleet.push(who, gzip.compress(b"\0" * (40 << 20))), 400),
+        "values of no use": (fleet.push(who, heap(fleet, 60, [(MAIN, 64, 2**33, 2**33)])), 400),
+        "tomorrow": (fleet.push(who, heap(fleet, 60 * SLOT * 10, [(MAIN, 64, 3, 2)])), 400),
+        "too old": (fleet.push(who, heap(fleet, -3 * 86400, [(MAIN, 64, 3, 2)])), 400),
+        "JSON that is none": (fleet.post(PUSH, b"{\"series\":[", {"Content-Type": "application/json"})[0], 400),
+        "base64 that is none": (fleet.post(PUSH, b'{"series":[{"samples":[{"rawProfile":"%%"}]}]}',
+                                           {"Content-Type": "application/json"})[0], 400),
+        "a form without an end": (fleet.post(INGEST + "?name=x", b"--b\r\n\r\nx", {
+            "Content-Type": "multipart/form-data; boundary=b"})[0], 400),
+        "no name": (fleet.post(INGEST + "?format=pprof", profile)[0], 400),
+        "GET": (fleet.receiver.get(PUSH)[0], 405),
+        "5 MB": (fleet.receiver.announce(PUSH, 5 << 20), 413),
+    }
+    fleet.receiver.is_drained()
+    check("what cannot be taken is refused", *[f"{what}: {found} is not {wanted}" for what, (found, wanted)
+                                               in answers.items() if found != wanted],
+          same({name: fleet.store.number(f"SELECT count() FROM {name}") for name in drop}, drop))
+    status, headers, answer = fleet.post(PUSH, b"\xff")
+    check("and the answer is one that agents of Pyroscope read",
+          same((status, headers["Content-Type"], json.loads(answer)["code"]),
+               (400, "application/json", "invalid_argument")))
+    os.mkfifo("pipe")  # opening it waits forever
+    status = fleet.push({**who, "instance": "files"}, heap(fleet, 60, [(MAIN, 64, 3, 2)], mapping=os.path.abspath("pipe")))
+    check("no file that a profile names is opened", same(status, 200))
+
+
+def test_tenants(store):
+    token = "t" * 32
+    with open("tokens", "w", encoding="utf-8") as file:
+        file.write(f"{token} acme\n")
+    os.chmod("tokens", 0o600)
+    subprocess.run([GEIGER, "fleet", "schema", "--apply", "--store", store.folder, "--tenant", "acme"],
+                   check=True, capture_output=True, timeout=120)
+    fleet = Fleet(store)
+    fleet.receiver = Receiver(store.folder, "segments-tenants", "--tokens", "tokens", "--tenant-rate", "64KiB")
+    fleet.receiver.start()
+    body = pprof_maker.push([({"service_name": "secret", "instance": "s"}, [heap(fleet, 70, [(MAIN, 64, 3, 2)])])])
+    cases = [({}, 401, "unauthenticated"), ({"Authorization": "Bearer " + "x" * 32}, 401, "unauthenticated"),
+             ({"Authorization": f"Bearer {token}", "X-Scope-OrgID": "other"}, 403, "permission_denied"),
+             ({"Authorization": "Basic " + base64.b64encode(f"acme:{token}".encode()).decode()}, 200, None)]
+    problems = []
+    for headers, wanted, code in cases:
+        status, _, answer = fleet.post(PUSH, body, headers)
+        if status != wanted or (code and json.loads(answer)["code"] != code):
+            problems.append(f"{headers}: {status} {answer}")
+    fleet.receiver.is_drained()
+    check("tokens and tenants hold for other agents as well", *problems,
+          same([store.number(f"SELECT count() FROM live WHERE {ours('secret')}", tenant)
+                for tenant in ("acme", "default")], [1, 0]))
+    large = gzip.compress(pprof_maker.heap([((f"f{i}" * 50,), 64, 1, 1) for i in range(9000)]))
+    statuses = [fleet.post(PUSH, pprof_maker.push([({"service_name": "big", "instance": f"b{i}"}, [large])]),
+                           {"Authorization": f"Bearer {token}"})[0] for i in range(2)]
+    check("a tenant's rate is one of unpacked bytes", same(statuses, [200, 429]))
+    fleet.receiver.kill()
+
+
+def test_go(fleet):
+    """A real program: its own numbers against the store's."""
+    if shutil.which("go") is None:
+        skip("a program in Go is stored as it counts itself", "no Go here")
+        return
+    source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "fleet_heap.go")
+    subprocess.run(["go", "build", "-o", "fleet_heap", source], check=True, timeout=300, env={
+        **os.environ, "GOCACHE": os.path.abspath("go-cache"), "GO111MODULE": "off", "CGO_ENABLED": "0"})
+    program = subprocess.Popen([os.path.abspath("fleet_heap")], stdout=subprocess.PIPE, text=True)
+    try:
+        address = program.stdout.readline().strip()
+        receiver = Receiver("127.0.0.1", "unused")
+        receiver.address = address
+        first = receiver.get("/debug/pprof/heap?gc=1")[2]
+        with open("targets.json", "w", encoding="utf-8") as file:
+            json.dump([{"targets": [address], "labels": {"service_name": "gopher", "zone": "a"}}], file)
+        fleet.push({"service_name": "go", "instance": address}, first)
+        fleet.receiver.is_drained()
+        sums, count = pprof_maker.totals(gzip.decompress(first))
+        found = fleet.store.ask(
+            "SELECT sum(n * size / p), sum(n / p), count() FROM (SELECT n, toFloat64(size) AS size, "
+            f"if(gap <= 1, 1., 1 - exp(-size / gap)) AS p FROM live FINAL WHERE {ours('go')})")[0]
+        folded = fleet.store.number(f"SELECT count() FROM folded FINAL WHERE {ours('go')}")
+        problems = [f"{what}: {value} is not {sums[what]}" for what, value in
+                    (("inuse_space", float(found[0])), ("inuse_objects", float(found[1])))
+                    if not sums[what] <= value <= sums[what] + count]
+        names = fleet.store.number("SELECT count() FROM symbol WHERE has(functions, 'main.hold')")
+        check("a program in Go is stored as it counts itself", *problems,
+              None if sums["inuse_space"] > 32 << 20 else f"it holds {sums}",
+              None if folded == 0 else f"{folded} sums: Go's rows have one size",
+              None if names else "main.hold is no name")
+        test_scrape(fleet, address)
+    finally:
+        program.kill()
+        program.wait()
+        program.stdout.close()
+
+
+def test_scrape(fleet, address):
+    scraper = Receiver(fleet.store.folder, "segments-scrape", "--scrape", "targets.json", "--slot", "2s")
+    scraper.start()
+    where = f"FROM live FINAL WHERE {ours('gopher')}"
+    has_rows = wait_for(lambda: fleet.store.number(f"SELECT count() {where}") > 0)
+    live = wait_for(lambda: fleet.store.number(f"SELECT uniqExact(slot) {where}") >= 3)
+    with open("targets.json", "w", encoding="utf-8") as file:
+        json.dump([{"targets": ["127.0.0.1:9", address], "labels": {"service_name": "renamed"}}], file)
+    renamed = wait_for(lambda: fleet.store.number(f"SELECT count() FROM live WHERE {ours('renamed')}") > 0)
+    failed = wait_for(lambda: (scraper.metric("geiger_fleet_scrape_errors_total") or 0) > 0)
+    scraper.kill()
+    drawn = fleet.store.number(f"SELECT sum(allocated) FROM draw FINAL WHERE {ours('gopher')}")
+    check("targets of a file of Prometheus are fetched, once a slot, also after the file changed",
+          None if has_rows and live else "no rows", None if renamed else "the new file is not read",
+          None if failed else "a target that is away is not counted",
+          None if drawn > 0 else "nothing was allocated between two looks")
+
+
+def main():
+    store = Store(os.path.abspath("store"))
+    if store.url is None:
+        skip("a slot of a process is one look, with the samples that Go had", store.why)
+        return
+    fleet = Fleet(store)
+    try:
+        fleet.receiver.start()
+        test_totals(fleet)
+        test_differences(fleet)
+        test_forms(fleet)
+        test_unknown_error(fleet)
+        test_hostile(fleet)
+        test_tenants(store)
+        test_go(fleet)
+    finally:
+        fleet.receiver.kill()
+        store.down()
+
+
+if __name__ == "__main__":
+    sys.exit(in_scratch(main))
