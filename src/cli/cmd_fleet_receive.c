@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/printable.h"
 #include "cli/fleet/fleet_verbs.h"
@@ -54,14 +55,37 @@ static int find_directory(const struct receive_options *options, struct gg_buf *
 	return out->failed ? gg_error_memory(error, "fleet receive") : 0;
 }
 
+enum { REPLICAS_MOST = 8 };
+
+/* Opens the replicas of a list "URL,URL". */
+static int open_stores(const char *list, struct gg_clickhouse *stores, size_t *ret_count,
+                       struct gg_error *error)
+{
+	char *copy = strdup(list != NULL ? list : ""), *rest = copy, *name;
+	int status = copy != NULL ? 0 : gg_error_memory(error, "fleet receive");
+
+	*ret_count = 0;
+	while (status == 0 && (name = strsep(&rest, ",")) != NULL) {
+		const struct gg_fleet_place place = { .store = name[0] != '\0' ? name : NULL };
+
+		if (*ret_count == REPLICAS_MOST)
+			status = gg_error_set(error, -EINVAL, "fleet receive: --store", NULL,
+			                      "a shard has at most %d replicas", REPLICAS_MOST);
+		if (status == 0)
+			status = gg_cli_fleet_open(&place, &stores[*ret_count], error);
+		*ret_count += status == 0;
+	}
+	free(copy);
+	return status;
+}
+
 static int run(struct gg_invocation *invocation)
 {
 	const struct receive_options *options = invocation->options;
-	const struct gg_fleet_place place = { .store = options->store };
 	GG_CLEANUP(gg_buf_done) struct gg_buf directory = { 0 };
-	struct gg_clickhouse store = { 0 };
+	struct gg_clickhouse stores[REPLICAS_MOST] = { 0 };
 	struct gg_receive_options receive = {
-		.store = &store,
+		.store = stores,
 		.listen = options->listen,
 		.tokens = options->tokens,
 		.queue_bytes = options->queue_bytes,
@@ -85,13 +109,15 @@ static int run(struct gg_invocation *invocation)
 		                    "Give a time such as 10m.", "a slot has 1 second to 1 day");
 	status = find_directory(options, &directory, invocation->error);
 	if (status == 0)
-		status = gg_cli_fleet_open(&place, &store, invocation->error);
-	if (status < 0)
-		return status;
+		status = open_stores(options->store, stores, &receive.store_count,
+		                     invocation->error);
 	receive.directory = gg_buf_text(&directory);
-	store.timeout_seconds = options->timeout_seconds;
-	status = gg_receive_run(&receive, invocation->error);
-	gg_clickhouse_done(&store);
+	for (size_t i = 0; i < receive.store_count; i++)
+		stores[i].timeout_seconds = options->timeout_seconds;
+	if (status == 0)
+		status = gg_receive_run(&receive, invocation->error);
+	for (size_t i = 0; i < receive.store_count; i++)
+		gg_clickhouse_done(&stores[i]);
 	return status;
 }
 
@@ -99,7 +125,7 @@ static int run(struct gg_invocation *invocation)
 
 static const struct gg_option options[] = {
 	{ "store", 0, GG_OPTION_TEXT, AT(store), "URL|DIR",
-	  "ClickHouse, or the directory of 'geiger fleet up'" },
+	  "ClickHouse, or the directory of 'geiger fleet up'; replicas: URL,URL" },
 	{ "listen", 'l', GG_OPTION_TEXT, AT(listen), "ADDRESS:PORT",
 	  "address and port (127.0.0.1 and any free port)" },
 	{ "directory", 0, GG_OPTION_TEXT, AT(directory), "DIR",

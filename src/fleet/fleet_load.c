@@ -452,6 +452,24 @@ static int insert_series(struct load *load)
 	return status;
 }
 
+/* A row without processes says that the sender has ended. */
+static void write_end(const struct load *load, const struct series_sum *sum, struct gg_buf *rows)
+{
+	gg_clickhouse_write_u32(rows, load->plan->slot_s + load->plan->slot_length_s);
+	gg_clickhouse_write_u64(rows, load->service);
+	gg_clickhouse_write_u64(rows, sum->id);
+	gg_clickhouse_write_u64(rows, load->host);
+	gg_clickhouse_write_u32(rows, 0);
+	gg_clickhouse_write_u32(rows, load->plan->is_left_out ? 0 : load->plan->selected_ppm);
+	gg_clickhouse_write_double(rows, sum->gap_max);
+	gg_clickhouse_write_u8(rows, sum->scheme);
+	gg_clickhouse_write_u64(rows, 0);
+	gg_clickhouse_write_double(rows, 0);
+	gg_clickhouse_write_double(rows, 0);
+	gg_clickhouse_write_u32(rows, 0);
+	gg_clickhouse_write_u64(rows, sum->dropped);
+}
+
 static int insert_processes(struct load *load)
 {
 	struct gg_buf rows = { 0 };
@@ -473,6 +491,8 @@ static int insert_processes(struct load *load)
 		gg_clickhouse_write_double(&rows, sum->allocated_bytes);
 		gg_clickhouse_write_u32(&rows, load->plan->slot_length_s);
 		gg_clickhouse_write_u64(&rows, sum->dropped);
+		if (load->plan->has_ended)
+			write_end(load, sum, &rows);
 	}
 	return insert(load, "process", &rows);
 }

@@ -34,6 +34,8 @@ struct gg_fleet_load_plan {
 	uint32_t slot_s; /* begin of the slot, seconds since 1970 */
 	uint32_t slot_length_s;
 	uint32_t selected_ppm; /* the chance, in millionths, that this host sends stacks */
+	/* The processes have ended: nothing of them counts from the next slot on. */
+	bool has_ended;
 	/* The host was not drawn: only its row in `process` goes out, as that of every host. */
 	bool is_left_out;
 };

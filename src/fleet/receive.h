@@ -39,16 +39,18 @@
 #include "fleet/clickhouse.h"
 
 struct gg_receive_options {
-	struct gg_clickhouse *store; /* of the inserting thread until the end */
-	const char *listen;          /* NULL: 127.0.0.1 and any free port */
-	const char *directory;       /* of the segments; it is made */
-	const char *tokens;          /* a file; NULL: the tenant "default", on loopback alone */
-	uint64_t queue_bytes;        /* of segments that wait */
-	uint64_t tenant_rate;        /* bytes a second and tenant, unpacked; 0: no limit */
-	double oldest_seconds;       /* older slots are refused; 0: no limit */
-	uint32_t hosts_per_service;  /* hosts that send stacks; 0: all */
-	uint32_t slot_seconds;       /* of profiles of other agents; 0: 600 */
-	const char *scrape;          /* a file of targets (receive_scrape.h); NULL: none */
+	/* Replicas of one shard, of the inserting thread until the end. */
+	struct gg_clickhouse *store;
+	size_t store_count;         /* 0: one */
+	const char *listen;         /* NULL: 127.0.0.1 and any free port */
+	const char *directory;      /* of the segments; it is made */
+	const char *tokens;         /* a file; NULL: the tenant "default", on loopback alone */
+	uint64_t queue_bytes;       /* of segments that wait */
+	uint64_t tenant_rate;       /* bytes a second and tenant, unpacked; 0: no limit */
+	double oldest_seconds;      /* older slots are refused; 0: no limit */
+	uint32_t hosts_per_service; /* hosts that send stacks; 0: all */
+	uint32_t slot_seconds;      /* of profiles of other agents; 0: 600 */
+	const char *scrape;         /* a file of targets (receive_scrape.h); NULL: none */
 	/* Called once with the URL when it listens. */
 	void (*announce)(const char *url, void *context);
 	void (*tell)(const char *text, void *context);

@@ -118,6 +118,7 @@ int gg_receive_open(struct gg_receive *receive, const struct gg_receive_options 
 	int status = 0;
 
 	*receive = (struct gg_receive){ .options = options,
+		                        .store = options->store,
 		                        .directory_fd = -1,
 		                        .seed = gg_hash_random_seed(),
 		                        .known = { .most = KNOWN_MOST } };

@@ -6,6 +6,7 @@
  * the blocks of all of them at once: the store makes a part of each insert, so few and large
  * inserts are cheap.  Then it inserts the round's rows of `batch`, and removes the files.
  *
+ * Replicas  After a failure the next replica of the shard is in use.
  * Failures  are those of a tenant: it waits for a while, which grows, and the rounds of other
  *           tenants go on.  If the server answered with an error, the tenant's next rounds take one
  *           segment each, so that a segment which the store cannot read does not hold up the rest.
@@ -255,8 +256,8 @@ static int insert_bytes(struct gg_receive *receive, const char *tenant, const ch
 	status = gg_clickhouse_bind(&statement, "INSERT INTO {db}.{table} FORMAT Native", names,
 	                            GG_COUNT(names), error);
 	if (status == 0)
-		status = gg_clickhouse_insert(receive->options->store, &statement, rows->data,
-		                              rows->length, error);
+		status = gg_clickhouse_insert(receive->store, &statement, rows->data, rows->length,
+		                              error);
 	return status;
 }
 
@@ -284,7 +285,7 @@ static int skip_inserted(struct gg_receive *receive, struct insert_group *group,
 	                                        gg_clickhouse_u64s("segments", numbers, count) },
 		3, error);
 	if (status == 0)
-		status = gg_clickhouse_query(receive->options->store, &query, &reply, error);
+		status = gg_clickhouse_query(receive->store, &query, &reply, error);
 	if (status < 0)
 		return status;
 	rows = gg_clickhouse_rows_of(&reply);
@@ -386,6 +387,19 @@ static bool wait_for(struct gg_receive *receive, uint64_t wait_ms, bool until_wo
 	return !is_stopped;
 }
 
+/*
+ * Goes on with the next replica, unless all replicas would say the same.  The next insert repeats
+ * rows that the last replica may have taken.  Their keys are the same, so they stay single.
+ */
+static void change_replica(struct gg_receive *receive, int status)
+{
+	size_t count = receive->options->store_count;
+	size_t at = (size_t)(receive->store - receive->options->store);
+
+	if (count > 1 && status != -EBADMSG && status != -ENOENT && status != -ENOMEM)
+		receive->store = &receive->options->store[(at + 1) % count];
+}
+
 /* The tenant's segments wait; those of others go on. */
 static void note_failure(struct insert_thread *thread, int status, uint64_t first, uint64_t last,
                          const struct gg_error *error)
@@ -394,6 +408,9 @@ static void note_failure(struct insert_thread *thread, int status, uint64_t firs
 	const struct insert_group *group = &thread->group;
 	struct failing_tenant *failing = find_failing(thread, group->tenant);
 	bool is_new = failing == NULL, may_be_one;
+	int code = receive->store->code;
+
+	change_replica(receive, status);
 
 	pthread_mutex_lock(&receive->mutex);
 	if (receive->failing_since_ns == 0)
@@ -424,8 +441,7 @@ static void note_failure(struct insert_thread *thread, int status, uint64_t firs
 	failing->until_ns = gg_clock_monotonic_ns() + failing->backoff_ms * GG_NS_PER_MS;
 	/* An error that lasts may be about one segment, although its code does not say so. */
 	may_be_one = status == -EBADMSG ||
-	             (status == -EAGAIN && receive->options->store->code != 0 &&
-	              failing->backoff_ms >= SINGLE_AFTER_MS);
+	             (status == -EAGAIN && code != 0 && failing->backoff_ms >= SINGLE_AFTER_MS);
 	if (failing->single_end != 0)
 		failing->after = first;
 	else if (may_be_one)
@@ -488,12 +504,21 @@ static bool insert_round(struct insert_thread *thread)
 		note_success(thread, last);
 	} else {
 		/* An answer that is not even HTTP says nothing about the rows. */
-		if (status == -EBADMSG && is_one && receive->options->store->code != 0)
+		if (status == -EBADMSG && is_one && receive->store->code != 0)
 			note_refusal(receive, first, &error);
 		note_failure(thread, status, first, last, &error);
 	}
 	empty(group);
 	return status == 0;
+}
+
+static void shorten_timeouts(struct gg_receive *receive)
+{
+	size_t count = receive->options->store_count;
+
+	for (size_t i = 0; i < (count > 0 ? count : 1); i++)
+		if (receive->options->store[i].timeout_seconds > LAST_TIMEOUT_SECONDS)
+			receive->options->store[i].timeout_seconds = LAST_TIMEOUT_SECONDS;
 }
 
 void *gg_receive_insert(void *context)
@@ -510,8 +535,8 @@ void *gg_receive_insert(void *context)
 		/* At the end, one more round: what it cannot insert stays for the next receiver. */
 		if (!goes_on && !has_succeeded)
 			break;
-		if (!goes_on && receive->options->store->timeout_seconds > LAST_TIMEOUT_SECONDS)
-			receive->options->store->timeout_seconds = LAST_TIMEOUT_SECONDS;
+		if (!goes_on)
+			shorten_timeouts(receive);
 		load(&thread);
 		if (thread.group.count == 0 && wrap(&thread))
 			load(&thread);

@@ -65,7 +65,8 @@ struct gg_receive {
 	uint64_t seed;             /* of hashes of messages: nobody can prepare two that collide */
 	struct gg_known_set known; /* stacks and messages */
 	struct gg_foreign_senders foreign;
-	struct gg_scraper *scraper; /* NULL: nothing is fetched */
+	struct gg_clickhouse *store; /* the replica in use, of the inserting thread */
+	struct gg_scraper *scraper;  /* NULL: nothing is fetched */
 	struct gg_receive_rate rates[GG_RECEIVE_RATES];
 	GG_ARRAY(struct gg_receive_service) services;
 

@@ -370,10 +370,7 @@ static void name_instance(const struct sender *sender, char instance[20])
 	uint64_t hash = gg_stable_hash_text(GG_STABLE_HASH_START, target != NULL ? target : "");
 
 	instance[0] = '\0';
-	/* Without a state, each sender begins anew, so each is another one. */
-	if (sender->state_fd < 0)
-		hash = gg_hash_integer(hash, sender->start_wall_ns | 1);
-	if (target != NULL || sender->state_fd < 0)
+	if (target != NULL)
 		snprintf(instance, 20, "%016" PRIx64, hash);
 }
 
@@ -417,7 +414,7 @@ static int send_regions(struct sender *sender, const struct gg_model *model,
 		return status;
 	}
 	until_s = (uint64_t)then.until_ns / GG_NS_PER_S;
-	if (then.until_ns == 0 && is_over && sender->state_fd >= 0) {
+	if (then.until_ns == 0 && is_over) {
 		/*
 		 * An earlier sender may have sent this slot, and its note was lost: rows of two
 		 * looks would add up.  So the next slot is the first one.
@@ -451,8 +448,18 @@ int gg_sender_look_for_fleet_at_regions(struct sender *sender)
 	path_list paths = { 0 };
 	bool is_one = sender->options->target != NULL &&
 	              !gg_region_list_is_directory(sender->options->target);
-	int status = find_paths(sender, &paths);
+	int status;
 
+	/*
+	 * Without notes, a sender knows neither which slots an earlier one has sent nor who it was.
+	 * The store would add up the looks of both.
+	 */
+	if (sender->state_fd < 0)
+		return gg_error_set(sender->error, -EINVAL, "send: --state",
+		                    "Give --state DIR, such as one below /dev/shm.",
+		                    "memory that is sent to a fleet without a state could count "
+		                    "twice");
+	status = find_paths(sender, &paths);
 	if (status == 0 && is_one)
 		sender->has_ended = !is_alive(paths.items[0]);
 	if (status == 0 && paths.count > 0)

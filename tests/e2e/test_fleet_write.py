@@ -111,6 +111,22 @@ def send(path, receiver, service, *more, environment=None):
                           env={**os.environ, **(environment or {})})
 
 
+def test_ended(store):
+    """A loaded profile counts two slots, unless it says that its processes ended."""
+    at = int(time.time()) // 600 * 600 - 6000
+    found = {}
+    for service, more in (("stays", []), ("ended", ["--ended"])):
+        for host, moment, how in (("first", at, more), ("second", at + 600, [])):
+            subprocess.run([GEIGER, "fleet", "load", "p.geiger", "--store", store.folder, "--service", service,
+                            "--host", host, "--at", f"@{moment}", *how], check=True, capture_output=True, timeout=120)
+        reports = [subprocess.run([GEIGER, "fleet", "report", service, "--store", store.folder, "--json", "--at",
+                                   f"@{moment}"], capture_output=True, timeout=120, check=True).stdout
+                   for moment in (at + 300, at + 900)]
+        found[service] = [json.loads(report)["fleet"]["hosts"] for report in reports]
+    check("a loaded profile counts in the next slot, unless it says that its processes ended",
+          None if found == {"stays": [1, 2], "ended": [1, 1]} else found)
+
+
 # --- a real program, end to end ---
 
 
@@ -713,6 +729,7 @@ def main():
     try:
         test_owner()
         test_record(store, receiver)
+        test_ended(store)
         test_again(store, receiver)
         test_other_slots(store, receiver)
         test_many_sizes(store, receiver)

@@ -17,7 +17,7 @@ struct load_options {
 	const char *service, *version, *host, *at;
 	struct gg_option_pairs labels;
 	double slot_seconds, selected;
-	bool left_out;
+	bool left_out, ended;
 };
 
 static int check(const struct gg_invocation *invocation)
@@ -69,6 +69,7 @@ static int load_one(const struct load_options *options, const char *path,
 		.slot_length_s = (uint32_t)options->slot_seconds,
 		.selected_ppm = (uint32_t)(options->selected * 1e6 + 0.5),
 		.is_left_out = options->left_out,
+		.has_ended = options->ended,
 	};
 	struct gg_model *model;
 	int status = gg_cli_read(&model, path, &frames, error);
@@ -124,6 +125,8 @@ static const struct gg_option options[] = {
 	  "the chance with which the host was drawn (1)" },
 	{ "left-out", 0, GG_OPTION_FLAG, AT(left_out), NULL,
 	  "the host was not drawn: load no stacks" },
+	{ "ended", 0, GG_OPTION_FLAG, AT(ended), NULL,
+	  "the processes ended: nothing counts after this slot" },
 	GG_OPTIONS_SHARED(gg_cli_fleet_place_options, AT(place)),
 	GG_OPTIONS_END,
 };

@@ -1,0 +1,317 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Two shards with two replicas: whatever dies, each sample is there once, on both replicas.
+
+GEIGER: the command; SEND_KILL: kills a process at a step; FLEET_PROGRAM: allocates and frees for
+some slots.  FLEET_ROUNDS is the number of rounds.  Each shard has a receiver of its own, which
+inserts into either replica.
+"""
+
+import contextlib
+import os
+import random
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+
+from fleet_cluster import Cluster, lacks
+from fleet_store import Receiver, wait_for
+from sentences import check, in_scratch, skip
+from test_fleet_write import profile_sums
+
+GEIGER = os.environ["GEIGER"]
+KILL = os.environ["SEND_KILL"]
+ROUNDS = int(os.environ.get("FLEET_ROUNDS", "8"))
+FIRST = "two shards with two replicas lose and double nothing"
+STEPS = {"receiver": 60, "sender": 25, "replica": 1}  # of a message, at most
+
+# One row for each service, from all tables with numbers.
+SUMS = {
+    "draw": "SELECT service, sum(allocated), sum(freed), sum(size * allocated), count() FROM draw FINAL GROUP BY service",
+    "live": "SELECT service, sum(n), sum(size * n), count() FROM live FINAL GROUP BY service",
+    "folded": "SELECT service, sum(n), sum(seen + sure_seen), count() FROM folded FINAL GROUP BY service",
+    "process": "SELECT service, sum(processes), count(), sum(rss) FROM process FINAL GROUP BY service",
+    "stack": "SELECT service, count() FROM stack FINAL GROUP BY service",
+}
+
+
+def send(receiver, service, environment=None):
+    return subprocess.run([GEIGER, "send", "p.geiger", "--to", f"fleet://{receiver.address}", "--slot", "2s",
+                           "--service", service, "--state", f"state-{service}", "--timeout", "3s", "--flush", "2s"],
+                          capture_output=True, text=True, timeout=300, check=False,
+                          env={**os.environ, **(environment or {})})
+
+
+def start(receiver, environment=None):
+    if receiver.process is not None and receiver.process.poll() is not None:
+        receiver.kill()
+    if receiver.process is None:
+        receiver.start(environment)
+
+
+def play(cluster, receivers, rounds, seed):
+    """Sends a service to a shard in each round while something dies; returns them by shard."""
+    draw = random.Random(seed)
+    services = {1: [], 2: []}
+    deaths = {"replica": 0, "receiver": 0, "sender": 0}
+    for number in range(rounds):
+        shard = number % 2 + 1
+        receiver, service = receivers[shard], f"round{number}"
+        services[shard].append(service)
+        environment = None
+        kind = ("replica", "receiver", "sender")[number // 2 % 3]
+        for server in cluster.servers:
+            server.start()
+        at = {"LD_PRELOAD": KILL, "KILL_AT": str(draw.randrange(1, STEPS[kind] + 1))}
+        if draw.random() < 0.5:
+            at["KILL_AFTER"] = "1"
+        if kind == "replica":
+            victim = draw.choice(cluster.of(shard))
+            timer = threading.Timer(draw.random(), victim.kill)
+            timer.start()
+        elif kind == "receiver":
+            receiver.kill()
+        else:
+            environment = at
+        start(receiver, at if kind == "receiver" else None)
+        sent = send(receiver, service, environment)
+        if kind == "replica":
+            timer.join()
+        elif kind == "receiver":
+            wait_for(lambda r=receiver: r.process.poll() is not None or not r.segments())
+        deaths["replica"] += kind == "replica"
+        deaths["receiver"] += kind == "receiver" and receiver.process.poll() is not None
+        deaths["sender"] += sent.returncode == -signal.SIGKILL
+        if kind == "receiver":
+            receiver.kill()
+        start(receiver)
+        for _ in range(20):
+            done = send(receiver, service)
+            if done.returncode == 0:
+                break
+    return services, deaths
+
+
+def settle(cluster, receivers):
+    """All servers are up, nothing waits, and the replicas have the same."""
+    for server in cluster.servers:
+        server.start()
+    if not cluster.is_up():
+        return "a server does not come up"
+    for receiver in receivers.values():
+        receiver.kill()
+        receiver.start()
+        if not receiver.is_drained():
+            return f"segments wait: {receiver.segments()}"
+
+    def everything(server):
+        return [sorted(server.ask(statement)) for statement in ("SELECT DISTINCT service FROM series", *SUMS.values())]
+
+    def is_quiet():
+        return all(everything(cluster.of(shard)[0]) == everything(other) for shard in receivers
+                   for other in cluster.of(shard)[1:])
+
+    return None if wait_for(is_quiet) else "replicas differ"
+
+
+def verify(cluster, services):
+    wanted = {"allocated": profile_sums("p.geiger", "origin is null")[0],
+              "freed": profile_sums("p.geiger", "end_ns is not null")[0]}
+    problems = []
+    for server in cluster.servers:
+        place = f"shard {server.shard}, replica {server.replica}"
+        names = dict(server.ask("SELECT DISTINCT service, service_name FROM series"))
+        if sorted(names.values()) != sorted(services[server.shard]):
+            problems.append(f"{place}: services {sorted(set(services[server.shard]) ^ set(names.values()))}")
+        for table, statement in SUMS.items():
+            rows = {names.get(row[0]): row[1:] for row in server.ask(statement)}
+            reference = rows.get(services[server.shard][0])
+            problems += [f"{place}, {table}: {name} has {rows.get(name)}, not {reference}"
+                         for name in services[server.shard] if rows.get(name) != reference]
+        sums = [int(value) for value in server.ask(
+            "SELECT sum(allocated), sum(freed) FROM (SELECT sum(allocated) AS allocated, sum(freed) AS freed FROM draw "
+            "FINAL UNION ALL SELECT sum(if(metric = 0, n, 0)), sum(if(metric = 1, n, 0)) FROM folded FINAL)")[0]]
+        count = len(services[server.shard])
+        if sums != [count * wanted["allocated"], count * wanted["freed"]]:
+            problems.append(f"{place}: {sums}, not {count} times {wanted}")
+    return problems
+
+
+class Bad(threading.Thread):
+    """A network between a sender and a receiver: each connection waits, and some go nowhere."""
+
+    def __init__(self, target, delay, loss, seed):
+        super().__init__(daemon=True)
+        self.target, self.delay, self.loss = target, delay, loss
+        self.draw = random.Random(seed)
+        self.is_cut = False
+        self.lost = 0
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.address = f"127.0.0.1:{self.listener.getsockname()[1]}"
+        self.start()
+
+    def run(self):
+        while True:
+            try:
+                client, _ = self.listener.accept()
+            except OSError:
+                return
+            if self.is_cut:
+                client.close()
+                continue
+            # Lost requests and lost answers, of which the receiver has the message.
+            fate = "request" if self.draw.random() < self.loss else \
+                "answer" if self.draw.random() < self.loss else "good"
+            self.lost += fate != "good"
+            threading.Thread(target=self.carry, args=(client, fate), daemon=True).start()
+
+    def carry(self, client, fate):
+        if fate == "request":
+            time.sleep(self.delay)
+            client.close()
+            return
+        host, port = self.target.split(":")
+        server = socket.create_connection((host, int(port)))
+        back = threading.Thread(target=self.pump, args=(server, client, fate == "good"), daemon=True)
+        back.start()
+        self.pump(client, server, True)
+        back.join()
+        client.close()
+        server.close()
+
+    def pump(self, source, sink, carries):
+        try:
+            while data := source.recv(65536):
+                time.sleep(self.delay)
+                if not carries:
+                    break
+                sink.sendall(data)
+        except OSError:
+            pass
+        try:
+            sink.shutdown(socket.SHUT_RDWR if not carries else socket.SHUT_WR)
+        except OSError:
+            pass
+
+
+def test_network(receivers, services):
+    """A fifth of the requests and of the answers lost, a delay of 2 s on each way, and a cut."""
+    receiver = receivers[1]
+    bad = Bad(receiver.address, 2.0 if ROUNDS >= 50 else 0.3, 0.2, 7)
+    done, tries = None, 0
+    for number in range(6 if ROUNDS >= 50 else 3):
+        service = f"network{number}"
+        services[1].append(service)
+        threading.Timer(1, lambda: setattr(bad, "is_cut", True)).start()
+        threading.Timer(5, lambda: setattr(bad, "is_cut", False)).start()
+        for tries in range(40):
+            done = subprocess.run([GEIGER, "send", "p.geiger", "--to", f"fleet://{bad.address}", "--slot", "2s",
+                                   "--service", service, "--state", f"state-{service}", "--timeout", "8s",
+                                   "--flush", "20s"], capture_output=True, text=True, timeout=300, check=False)
+            if done.returncode == 0:
+                break
+    bad.listener.close()
+    return None if done.returncode == 0 else f"{tries} tries: {done.stderr}"
+
+
+class Tmpfs:
+    """A small disk; .is_there says whether the kernel lets us have one."""
+
+    def __init__(self, folder, size):
+        self.folder = os.path.abspath(folder)
+        os.makedirs(self.folder)
+        self.is_there = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", self.folder],
+                                       capture_output=True, check=False).returncode == 0
+
+    def fill(self):
+        file = os.open(os.path.join(self.folder, "ballast"), os.O_WRONLY | os.O_CREAT)
+        with contextlib.suppress(OSError):
+            while os.write(file, bytes(1024)):
+                pass
+        os.close(file)
+
+    def done(self):
+        if self.is_there:
+            subprocess.run(["umount", "-l", self.folder], check=False)
+
+
+def test_full_disks(cluster, services):
+    """The receiver's disk and the sender's are full, and get room later."""
+    small, spool = Tmpfs("full", "256k"), Tmpfs("spool", "64k")
+    try:
+        if not (small.is_there and spool.is_there):
+            return "no tmpfs"
+        receiver = Receiver(",".join(server.url() for server in cluster.of(2)), os.path.join(small.folder, "segments"))
+        receiver.start()
+        for disk in (small, spool):
+            disk.fill()
+        services[2].append("full")
+        environment = {"TMPDIR": spool.folder}
+        command = [GEIGER, "send", "p.geiger", "--to", f"fleet://{receiver.address}", "--slot", "2s", "--service",
+                   "full", "--state", os.path.join(spool.folder, "state"), "--timeout", "3s", "--flush", "1s"]
+        refused = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False,
+                                 env={**os.environ, **environment})
+        os.unlink(os.path.join(spool.folder, "ballast"))
+        waits = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+        status = receiver.get("/metrics")[2].decode()
+        os.unlink(os.path.join(small.folder, "ballast"))
+        done = subprocess.run([*command[:-1], "60s"], capture_output=True, text=True, timeout=300, check=False)
+        problem = None if receiver.is_drained() else "segments wait"
+        receiver.kill(signal.SIGTERM)
+        if refused.returncode == 0 or waits.returncode == 0:
+            problem = f"nothing was full: {refused.returncode} {waits.returncode}"
+        if 'reason="disk"} 0' in status:
+            problem = "the receiver counted no full disk"
+        return problem if done.returncode == 0 else done.stderr
+    finally:
+        small.done()
+        spool.done()
+
+
+def main():
+    if lacks():
+        skip(FIRST, lacks())
+        return
+    subprocess.run([GEIGER, "record", "-q", "-o", "p.geiger", "--interval", "16KiB", "--",
+                    os.environ["FLEET_PROGRAM"], "2"], check=True, capture_output=True, timeout=120)
+    cluster = Cluster(os.path.abspath("cluster"))
+    receivers = {}
+    try:
+        if not cluster.start():
+            check(FIRST, "the servers do not come up")
+            return
+        for shard in (1, 2):  # the note of the version is a row of each shard
+            made = subprocess.run([GEIGER, "fleet", "schema", "--apply", "--cluster", "main", "--store",
+                                   cluster.of(shard)[0].url()], capture_output=True, text=True, timeout=300, check=False)
+            if made.returncode != 0:
+                check(FIRST, made.stderr)
+                return
+            receivers[shard] = Receiver(",".join(server.url() for server in cluster.of(shard)), f"segments{shard}")
+            receivers[shard].start()
+        services, deaths = play(cluster, receivers, ROUNDS, 1)
+        problem = settle(cluster, receivers)
+        check(f"{FIRST} in {ROUNDS} rounds ({deaths['replica']} replicas, {deaths['receiver']} receivers and "
+              f"{deaths['sender']} senders killed)", problem, *([] if problem else verify(cluster, services)))
+        network, full = test_network(receivers, services), test_full_disks(cluster, services)
+        problem = settle(cluster, receivers)
+        check("a network that loses requests and answers, waits, and is away loses and doubles nothing",
+              network, problem, *([] if problem else verify(cluster, services)))
+        if ROUNDS >= 50:
+            print("summary")
+            print(f"{ROUNDS} rounds, of which one killed something each: {deaths['replica']} replicas, "
+                  f"{deaths['receiver']} receivers, {deaths['sender']} senders.")
+        if full == "no tmpfs":
+            skip("full disks lose and double nothing", full)
+        else:
+            check("full disks lose and double nothing", full)
+    finally:
+        for receiver in receivers.values():
+            receiver.kill()
+        cluster.stop()
+
+
+if __name__ == "__main__":
+    sys.exit(in_scratch(main))
