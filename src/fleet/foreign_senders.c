@@ -44,10 +44,10 @@ static int write_note(int fd, uint64_t key, uint64_t until_s)
 uint64_t gg_foreign_sender_key(const char *tenant, uint64_t sender_id)
 {
 	static const unsigned char fixed[16] = "geiger-foreign-1";
-	uint64_t upper = gg_fleet_siphash64(tenant, strlen(tenant), fixed) &
-	                 ~(UINT64_MAX >> TENANT_BITS);
+	uint64_t hash = gg_fleet_siphash64(tenant, strlen(tenant), fixed);
 
-	return upper | gg_hash_integer(sender_id, upper) >> TENANT_BITS;
+	return (hash & ~(UINT64_MAX >> TENANT_BITS)) |
+	       gg_hash_integer(sender_id, hash) >> TENANT_BITS;
 }
 
 static uint32_t *tenant_count(struct gg_foreign_senders *senders, uint64_t key)

@@ -68,6 +68,7 @@ struct foreign {
 	const struct gg_fleet_label *labels;
 	size_t label_count;
 	bool is_delta;
+	bool is_fetched; /* now: a target's clock must not decide whether its slot has a look */
 	const char *heap;
 	uint64_t time_s;
 };
@@ -681,8 +682,9 @@ static bool store_profile(struct foreign *foreign, const struct gg_importer *imp
 		gg_foreign_profile_done(&foreign->profile);
 		return false;
 	}
-	foreign->time_s = foreign->profile.end_ns > 0 ? foreign->profile.end_ns / GG_NS_PER_S
-	                                              : now_seconds();
+	foreign->time_s = foreign->profile.end_ns > 0 && !foreign->is_fetched
+	                          ? foreign->profile.end_ns / GG_NS_PER_S
+	                          : now_seconds();
 	if (!gg_receive_is_of_its_time(receive, foreign->time_s, 0, foreign->answer))
 		is_stored = false;
 	if (is_stored && foreign->profile.model->process_count > PROCESSES_MOST + 1) {
@@ -790,6 +792,7 @@ static void store_scraped(struct gg_receive *receive, const struct gg_scraped *s
 		                   .answer = &answer,
 		                   .labels = scraped->target->labels,
 		                   .label_count = scraped->target->label_count,
+		                   .is_fetched = true,
 		                   .heap = "pprof" };
 	char text[500];
 

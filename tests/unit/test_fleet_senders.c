@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_fleet_senders - what a receiver remembers of other agents, over restarts and damage. */
+#include "fleet/foreign_senders.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "scratch.h"
+#include "test.h"
+
+static int open_folder(void)
+{
+	return open(scratch_new_folder(), O_RDONLY | O_DIRECTORY);
+}
+
+static struct gg_foreign_senders reopened(int folder)
+{
+	struct gg_foreign_senders senders;
+	struct gg_error error = { 0 };
+
+	CHECK(gg_foreign_senders_open(&senders, folder, &error) == 0);
+	return senders;
+}
+
+static void note(struct gg_foreign_senders *senders, uint64_t key, uint64_t until_s)
+{
+	struct gg_foreign_sender *sender = gg_foreign_senders_get(senders, key, 0);
+
+	CHECK(sender != NULL && gg_foreign_senders_note(senders, sender, until_s) == 0);
+}
+
+static uint64_t until_of(struct gg_foreign_senders *senders, uint64_t key)
+{
+	return gg_foreign_senders_get(senders, key, 0)->until_s;
+}
+
+TEST(a_look_is_known_after_a_restart)
+{
+	int folder = open_folder();
+	struct gg_foreign_senders senders = reopened(folder);
+
+	note(&senders, 7, 1200);
+	note(&senders, 8, 600);
+	note(&senders, 7, 1800);
+	gg_foreign_senders_done(&senders);
+	senders = reopened(folder);
+	CHECK_EQ_U64(until_of(&senders, 7), 1800);
+	CHECK_EQ_U64(until_of(&senders, 8), 600);
+	CHECK_EQ_U64(until_of(&senders, 9), 0);
+	gg_foreign_senders_done(&senders);
+	close(folder);
+}
+
+TEST(half_a_note_and_a_damaged_one_leave_the_others)
+{
+	int folder = open_folder(), fd;
+	struct gg_foreign_senders senders = reopened(folder);
+
+	for (uint64_t key = 1; key <= 4; key++)
+		note(&senders, key, 600 * key);
+	gg_foreign_senders_done(&senders);
+	fd = openat(folder, "looks", O_RDWR);
+	CHECK(pwrite(fd, "x", 1, 24 + 9) == 1);
+	CHECK(ftruncate(fd, 4 * 24 - 5) == 0);
+	close(fd);
+	senders = reopened(folder);
+	CHECK_EQ_U64(until_of(&senders, 1), 600);
+	CHECK_EQ_U64(until_of(&senders, 2), 0);
+	CHECK_EQ_U64(until_of(&senders, 3), 1800);
+	CHECK_EQ_U64(until_of(&senders, 4), 0);
+	note(&senders, 5, 3000);
+	gg_foreign_senders_done(&senders);
+	senders = reopened(folder);
+	CHECK_EQ_U64(until_of(&senders, 3), 1800);
+	CHECK_EQ_U64(until_of(&senders, 5), 3000);
+	gg_foreign_senders_done(&senders);
+	close(folder);
+}
+
+TEST(tenants_share_no_sender_and_none_takes_all_places)
+{
+	int folder = open_folder();
+	struct gg_foreign_senders senders = reopened(folder);
+	uint64_t id = 0;
+
+	CHECK(gg_foreign_sender_key("a", 1) != gg_foreign_sender_key("b", 1));
+	/* Tenants whose upper bits are equal differ below them. */
+	for (int i = 0; i < 4000; i++) {
+		char name[16];
+
+		snprintf(name, sizeof(name), "t%d", i);
+		CHECK((gg_foreign_sender_key(name, 1) << 10) !=
+		      (gg_foreign_sender_key("t", 1) << 10));
+	}
+	while (gg_foreign_senders_get(&senders, gg_foreign_sender_key("a", ++id), 0) != NULL)
+		CHECK(id < 100000);
+	CHECK(gg_foreign_senders_get(&senders, gg_foreign_sender_key("b", 1), 0) != NULL);
+	CHECK(gg_foreign_senders_get(&senders, gg_foreign_sender_key("a", 1), 0) != NULL);
+	/* None of them was ever heard of, so all may go. */
+	CHECK(gg_foreign_senders_get(&senders, gg_foreign_sender_key("a", id), 1) != NULL);
+	gg_foreign_senders_done(&senders);
+	close(folder);
+}
+
+static struct gg_foreign_counters counters_of(const struct gg_foreign_counter *items, size_t count)
+{
+	struct gg_foreign_counters counters = { 0 };
+
+	for (size_t i = 0; i < count; i++)
+		CHECK(gg_array_push(&counters, items[i]));
+	gg_foreign_counters_sort(&counters);
+	return counters;
+}
+
+TEST(counters_continue_if_none_shrank_or_vanished)
+{
+	struct gg_foreign_counters before = counters_of(
+		(const struct gg_foreign_counter[]){ { 9, 4, 1 }, { 3, 0, 0 }, { 5, 7, 7 } }, 3);
+	struct gg_foreign_counters more = counters_of(
+		(const struct gg_foreign_counter[]){ { 5, 7, 0 }, { 1, 1, 1 }, { 9, 5, 1 } }, 3);
+	struct gg_foreign_counters less = counters_of(
+		(const struct gg_foreign_counter[]){ { 9, 3, 1 }, { 5, 70, 7 } }, 2);
+	struct gg_foreign_counters gone = counters_of(
+		(const struct gg_foreign_counter[]){ { 9, 40, 1 } }, 1);
+
+	CHECK(gg_foreign_counters_grew(&more, &before));
+	CHECK(!gg_foreign_counters_grew(&less, &before));
+	CHECK(!gg_foreign_counters_grew(&gone, &before));
+	CHECK_EQ_U64(gg_foreign_counters_find(&more, 9)->ever, 5);
+	CHECK(gg_foreign_counters_find(&more, 3) == NULL);
+	gg_array_done(&before);
+	gg_array_done(&more);
+	gg_array_done(&less);
+	gg_array_done(&gone);
+}
