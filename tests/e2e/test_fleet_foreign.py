@@ -175,6 +175,23 @@ def test_forms(fleet):
           None if abs(found - want) <= 1e-6 * want else f"{found}, not {want}")
 
 
+def test_own_senders(fleet):
+    """What geiger sends to receivers of Pyroscope and OTLP, taken by its own receiver."""
+    problems = []
+    want = sum(pprof_maker.scaled(n, size, R)[1] for size, n in ((64, 20), (4096, 3)))
+    for number, scheme in enumerate(("http", "pyroscope+http", "pyroscope-push+http")):
+        service = f"via-{number}"
+        done = subprocess.run([GEIGER, "send", "in.geiger", "--to", f"{scheme}://{fleet.receiver.address}", "--service",
+                               service, "--label", "host.name=h", "--state", "none"],
+                              capture_output=True, text=True, timeout=60, check=False)
+        fleet.receiver.is_drained()
+        found = fleet.store.number("SELECT sum(bytes + sure_seen + missed_bytes) FROM folded FINAL WHERE "
+                                   f"{ours(service)} AND metric = 2")
+        if done.returncode != 0 or abs(found - want) > 1e-4 * want:
+            problems.append(f"{scheme}: {done.stderr} {found}, not {want}")
+    check("geiger's own senders to other receivers reach it as well", *problems)
+
+
 def test_unknown_error(fleet):
     fleet.push({"service_name": "dark", "instance": "d"}, heap(fleet, 50, [(MAIN, 64, 10, 10)], interval=0))
     fleet.push({"service_name": "sums", "instance": "d"}, heap(fleet, 50, [(MAIN, 64, 10, 10)], has_size=False))
@@ -331,6 +348,7 @@ def main():
         test_totals(fleet)
         test_differences(fleet)
         test_forms(fleet)
+        test_own_senders(fleet)
         test_unknown_error(fleet)
         test_hostile(fleet)
         test_tenants(store)
