@@ -21,7 +21,6 @@
  *           between them loses that look, and takes no second one.
  */
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,8 +28,8 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/json.h"
-#include "base/path.h"
 #include "base/time_units.h"
+#include "fleet/foreign_process.h"
 #include "fleet/foreign_profile.h"
 #include "fleet/foreign_request.h"
 #include "fleet/receive_internal.h"
@@ -41,7 +40,6 @@ enum {
 	PROCESSES_MOST = 256,        /* of one profile */
 	INNER_BYTES_MOST = 32 << 20, /* of all profiles of a request, unpacked */
 	BUSY_SECONDS = 60,
-	LABELS_MOST = GG_SEND_LABELS_MAX,
 };
 
 static const char push_path[] = "/push.v1.PusherService/Push";
@@ -76,12 +74,7 @@ struct foreign {
 /* A process of the profile. */
 struct foreign_process {
 	struct foreign *foreign;
-	uint32_t number; /* of the model */
-	struct gg_fleet_label labels[LABELS_MOST];
-	size_t label_count;
-	struct gg_send_facts facts;
-	char host[256], instance[20];
-	const char *kind;
+	struct gg_foreign_process is;
 	struct gg_foreign_sender *sender;
 };
 
@@ -90,188 +83,30 @@ static uint64_t now_seconds(void)
 	return gg_clock_wall_ns() / GG_NS_PER_S;
 }
 
-/* --- labels --------------------------------------------------------------------------------- */
-
-static const char *label_of(const struct foreign_process *process, const char *key)
-{
-	for (size_t i = 0; i < process->label_count; i++)
-		if (strcmp(process->labels[i].key, key) == 0 && process->labels[i].value[0] != '\0')
-			return process->labels[i].value;
-	return NULL;
-}
-
-static const char *first_label(const struct foreign_process *process, const char *const *keys,
-                               size_t count)
-{
-	for (size_t i = 0; i < count; i++) {
-		const char *value = label_of(process, keys[i]);
-
-		if (value != NULL)
-			return value;
-	}
-	return NULL;
-}
-
-static bool is_in(const char *key, const char *const *keys, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		if (strcmp(key, keys[i]) == 0)
-			return true;
-	return false;
-}
-
-static const char *const service_keys[] = { "service_name", "service.name" };
-static const char *const version_keys[] = { "service_version", "service.version", "version" };
-static const char *const host_keys[] = { "host.name", "host_name", "hostname",      "host",
-	                                 "nodename",  "node",      "k8s.node.name", "node_name",
-	                                 "instance",  "pod",       "k8s.pod.name" };
-/* Labels that tell a process from others, so that they are no labels of a series. */
-static const char *const process_keys[] = {
-	"instance",     "service.instance.id", "service_instance_id", "pod", "k8s.pod.name",
-	"k8s_pod_name", "k8s.pod.uid",         "container.id",        "pid", "container_id",
-	"process.pid",  "process_id",          "process_pid",
-};
-static const char session_key[] = "__session_id__";
-
-static bool is_private(const char *key)
-{
-	return key[0] == '_' && key[1] == '_';
-}
-
-static void add_label(struct foreign_process *process, const char *key, const char *value)
-{
-	if (process->label_count < LABELS_MOST && strlen(key) <= GG_FOREIGN_TEXT_MAX &&
-	    strlen(value) <= GG_FOREIGN_TEXT_MAX && label_of(process, key) == NULL)
-		process->labels[process->label_count++] = (struct gg_fleet_label){ key, value };
-}
-
-static void collect_labels(struct foreign_process *process)
-{
-	const struct foreign *foreign = process->foreign;
-	const struct gg_model *model = foreign->profile.model;
-
-	for (size_t i = 0; i < foreign->label_count; i++)
-		add_label(process, foreign->labels[i].key, foreign->labels[i].value);
-	for (size_t i = 0; i < model->label_count; i++)
-		if (model->labels[i].process == process->number)
-			add_label(process, model->labels[i].key, model->labels[i].value);
-}
-
-static int compare_labels(const void *a, const void *b)
-{
-	const struct gg_fleet_label *x = a, *y = b;
-	int order = strcmp(x->key, y->key);
-
-	return order != 0 ? order : strcmp(x->value, y->value);
-}
-
-/* Which process it is: a number of all its labels, whatever their order. */
-static void name_instance(struct foreign_process *process, uint32_t pid)
-{
-	static const unsigned char fixed[16] = "geiger-foreign-2";
-	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
-	bool is_known = pid != 0 || first_label(process, process_keys, GG_COUNT(process_keys));
-
-	qsort(process->labels, process->label_count, sizeof(*process->labels), compare_labels);
-	for (size_t i = 0; i < process->label_count; i++) {
-		const struct gg_fleet_label *label = &process->labels[i];
-
-		/* An SDK draws a session at each start, for processes without names. */
-		if (is_private(label->key) && (is_known || strcmp(label->key, session_key) != 0))
-			continue;
-		gg_buf_append(&text, label->key, strlen(label->key) + 1);
-		gg_buf_append(&text, label->value, strlen(label->value) + 1);
-	}
-	gg_buf_printf(&text, "%" PRIu32, pid);
-	snprintf(process->instance, sizeof(process->instance), "%016" PRIx64,
-	         gg_fleet_siphash64(gg_buf_text(&text), text.length, fixed));
-}
-
-/* The host's name: an instance is one with its port. */
-static void name_host(struct foreign_process *process)
-{
-	const char *host = first_label(process, host_keys, GG_COUNT(host_keys));
-	const char *colon;
-	size_t length;
-
-	if (host == NULL)
-		host = process->instance;
-	length = strlen(host);
-	colon = strrchr(host, ':');
-	if (colon != NULL && colon > host && host == label_of(process, "instance") &&
-	    colon[1] != '\0' && strspn(colon + 1, "0123456789") == strlen(colon + 1))
-		length = (size_t)(colon - host);
-	snprintf(process->host, sizeof(process->host), "%.*s", (int)length, host);
-}
-
-static const char *service_of(const struct foreign_process *process)
-{
-	const char *service = first_label(process, service_keys, GG_COUNT(service_keys));
-	const char *command = process->foreign->profile.model->processes[process->number].command;
-
-	if (service == NULL && command != NULL && command[0] == '/')
-		service = gg_path_base(command);
-	return service != NULL && service[0] != '\0' ? service : "unknown_service";
-}
-
-static void make_facts(struct foreign_process *process)
-{
-	struct gg_send_facts *facts = &process->facts;
-	const char *version = first_label(process, version_keys, GG_COUNT(version_keys));
-	const char *spy = label_of(process, "pyroscope_spy");
-	const char *language = label_of(process, "telemetry.sdk.language");
-
-	facts->service = service_of(process);
-	if (version != NULL)
-		facts->labels[facts->label_count++] = (struct gg_export_attribute){
-			"service.version", version
-		};
-	for (size_t i = 0; i < process->label_count; i++) {
-		const char *key = process->labels[i].key;
-
-		if (is_private(key) || is_in(key, service_keys, GG_COUNT(service_keys)) ||
-		    is_in(key, version_keys, GG_COUNT(version_keys)) ||
-		    is_in(key, host_keys, GG_COUNT(host_keys)) ||
-		    is_in(key, process_keys, GG_COUNT(process_keys)) ||
-		    facts->label_count == GG_SEND_LABELS_MAX)
-			continue;
-		facts->labels[facts->label_count++] = (struct gg_export_attribute){
-			key, process->labels[i].value
-		};
-	}
-	process->kind = language != NULL                           ? language
-	                : spy != NULL && strcmp(spy, "gospy") == 0 ? "go"
-	                                                           : "unknown";
-}
-
-/* False: nothing tells this process from others, and the answer says so. */
-static bool identify(struct foreign_process *process)
-{
-	struct foreign *foreign = process->foreign;
-	uint32_t pid = foreign->profile.model->processes[process->number].pid;
-
-	collect_labels(process);
-	if (pid == 0 && first_label(process, host_keys, GG_COUNT(host_keys)) == NULL &&
-	    first_label(process, process_keys, GG_COUNT(process_keys)) == NULL &&
-	    label_of(process, session_key) == NULL) {
-		gg_receive_count(foreign->receive, &foreign->receive->counts.refused_bad);
-		gg_receive_answer_with(foreign->answer, 400,
-		                       "no label tells this process from others: give it one such "
-		                       "as instance, pod or hostname");
-		return false;
-	}
-	name_instance(process, pid);
-	name_host(process);
-	make_facts(process);
-	return true;
-}
-
 /* --- slots ---------------------------------------------------------------------------------- */
 
 static bool memory_is_out(const struct foreign *foreign)
 {
 	gg_receive_answer_with(foreign->answer, 503, "memory is out");
 	foreign->answer->retry_after_s = BUSY_SECONDS;
+	return false;
+}
+
+/* False: nothing tells the process from others, and the answer says so. */
+static bool identify(struct foreign_process *process, uint32_t number)
+{
+	struct foreign *foreign = process->foreign;
+	int status = gg_foreign_process_of(&process->is, foreign->profile.model, number,
+	                                   foreign->labels, foreign->label_count);
+
+	if (status == 0)
+		return true;
+	if (status == -ENOMEM)
+		return memory_is_out(foreign);
+	gg_receive_count(foreign->receive, &foreign->receive->counts.refused_bad);
+	gg_receive_answer_with(foreign->answer, 400,
+	                       "no label tells this process from others: give it one such as "
+	                       "instance, pod or hostname");
 	return false;
 }
 
@@ -325,20 +160,20 @@ static bool seal_slot(struct foreign_process *process, struct gg_slot_maker *mak
 static struct gg_slot_maker *new_maker(const struct foreign_process *process, uint64_t start_s,
                                        uint32_t seconds)
 {
-	const struct gg_slot_span span = { .host = process->host,
-		                           .instance = process->instance,
+	const struct gg_slot_span span = { .host = process->is.host,
+		                           .instance = process->is.instance,
 		                           .start_s = start_s,
 		                           .seconds = seconds };
 	struct gg_slot_maker *maker = NULL;
 
-	return gg_slot_maker_new(&maker, &process->facts, &span) < 0 ? NULL : maker;
+	return gg_slot_maker_new(&maker, &process->is.facts, &span) < 0 ? NULL : maker;
 }
 
 static struct gg_slot_what what_of(const struct foreign_process *process)
 {
-	return (struct gg_slot_what){ .only_process = process->number,
+	return (struct gg_slot_what){ .only_process = process->is.number,
 		                      .no_model_labels = true,
-		                      .kind = process->kind,
+		                      .kind = process->is.kind,
 		                      .heap = process->foreign->heap };
 }
 
@@ -398,7 +233,7 @@ static bool store_span(struct foreign_process *process)
 	for (size_t i = 0; is_stored && i < foreign->profile.rows.count; i++) {
 		const struct gg_foreign_row *row = &foreign->profile.rows.items[i];
 
-		if (row->process == process->number)
+		if (row->process == process->is.number)
 			is_stored = add_counted(&lists, row, (uint32_t)row->ever.samples, 0, 0) &&
 			            add_sum(&lists, row, &row->ever, GG_FLEET_ALLOCATED);
 	}
@@ -482,7 +317,7 @@ static bool find_difference(struct foreign_process *process, struct gg_slot_make
 	for (size_t i = 0; is_made && i < profile->rows.count; i++) {
 		const struct gg_foreign_row *row = &profile->rows.items[i];
 
-		if (row->process != process->number)
+		if (row->process != process->is.number)
 			continue;
 		stacks[count] = row->stack;
 		difference->rows[count++] = row;
@@ -602,7 +437,7 @@ static bool store_look(struct foreign_process *process, uint64_t start_s, uint32
 static bool store_process(struct foreign *foreign, uint32_t number)
 {
 	struct gg_receive *receive = foreign->receive;
-	struct foreign_process process = { .foreign = foreign, .number = number };
+	struct foreign_process process = { .foreign = foreign };
 	uint32_t seconds = receive->options->slot_seconds > 0 ? receive->options->slot_seconds
 	                                                      : FOREIGN_SLOT_SECONDS;
 	uint64_t end_s = foreign->time_s - foreign->time_s % seconds;
@@ -612,9 +447,9 @@ static bool store_process(struct foreign *foreign, uint32_t number)
 	                           : 0;
 	uint64_t id;
 
-	if (!identify(&process))
+	if (!identify(&process, number))
 		return false;
-	id = gg_fleet_sender_id(process.host, process.instance);
+	id = gg_fleet_sender_id(process.is.host, process.is.instance);
 	process.sender = gg_foreign_senders_get(
 		&receive->foreign, gg_foreign_sender_key(foreign->tenant, id), least_s);
 	if (process.sender == NULL) {

@@ -176,7 +176,7 @@ def test_forms(fleet):
 
 
 def test_own_senders(fleet):
-    """What geiger sends to receivers of Pyroscope and OTLP, taken by its own receiver."""
+    """Profiles that geiger sends to receivers of Pyroscope and OTLP."""
     problems = []
     want = sum(pprof_maker.scaled(n, size, R)[1] for size, n in ((64, 20), (4096, 3)))
     for number, scheme in enumerate(("http", "pyroscope+http", "pyroscope-push+http")):
@@ -220,6 +220,7 @@ def test_hostile(fleet):
     answers = {
         "processor's time": (fleet.push(who, cpu), 200),
         "no label that names the process": (fleet.push({"service_name": "evil"}, profile), 400),
+        "a pid, which each container has": (fleet.push({"service_name": "evil", "pid": "1"}, profile), 400),
         "61 labels": (fleet.push({**who, **{f"l{i}": "x" for i in range(60)}}, profile), 400),
         "a zero byte": (fleet.push({**who, "x": "a\0b"}, profile), 400),
         "a label twice": (fleet.post(PUSH, pprof_maker.push([({"a": "1"}, [])])[:-1] + b"")[0], 400),
