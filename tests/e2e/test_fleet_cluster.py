@@ -258,7 +258,8 @@ def test_full_disks(cluster, services):
         waits = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
         status = receiver.get("/metrics")[2].decode()
         os.unlink(os.path.join(small.folder, "ballast"))
-        done = subprocess.run([*command[:-1], "60s"], capture_output=True, text=True, timeout=300, check=False)
+        # The receiver asks to wait for a minute.
+        done = subprocess.run([*command[:-1], "200s"], capture_output=True, text=True, timeout=300, check=False)
         problem = None if receiver.is_drained() else "segments wait"
         receiver.kill(signal.SIGTERM)
         if refused.returncode == 0 or waits.returncode == 0:
@@ -295,10 +296,11 @@ def main():
         problem = settle(cluster, receivers)
         check(f"{FIRST} in {ROUNDS} rounds ({deaths['replica']} replicas, {deaths['receiver']} receivers and "
               f"{deaths['sender']} senders killed)", problem, *([] if problem else verify(cluster, services)))
-        network, full = test_network(receivers, services), test_full_disks(cluster, services)
+        network = test_network(receivers, services)
         problem = settle(cluster, receivers)
         check("a network that loses requests and answers, waits, and is away loses and doubles nothing",
               network, problem, *([] if problem else verify(cluster, services)))
+        full = test_full_disks(cluster, services)
         if ROUNDS >= 50:
             print("summary")
             print(f"{ROUNDS} rounds, of which one killed something each: {deaths['replica']} replicas, "
@@ -306,7 +308,9 @@ def main():
         if full == "no tmpfs":
             skip("full disks lose and double nothing", full)
         else:
-            check("full disks lose and double nothing", full)
+            problem = settle(cluster, receivers)
+            check("full disks lose and double nothing", full, problem,
+                  *([] if problem else verify(cluster, services)))
     finally:
         for receiver in receivers.values():
             receiver.kill()
