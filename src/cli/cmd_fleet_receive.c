@@ -125,7 +125,7 @@ static int run(struct gg_invocation *invocation)
 
 static const struct gg_option options[] = {
 	{ "store", 0, GG_OPTION_TEXT, AT(store), "URL|DIR",
-	  "ClickHouse, or the directory of 'geiger fleet up'; replicas: URL,URL" },
+	  "ClickHouse, or the directory of 'fleet up'; URL,URL" },
 	{ "listen", 'l', GG_OPTION_TEXT, AT(listen), "ADDRESS:PORT",
 	  "address and port (127.0.0.1 and any free port)" },
 	{ "directory", 0, GG_OPTION_TEXT, AT(directory), "DIR",
@@ -138,9 +138,8 @@ static const struct gg_option options[] = {
 	{ "oldest", 0, GG_OPTION_TIME, AT(oldest_seconds), "TIME",
 	  "refuse slots that are older (2d)" },
 	{ "scrape", 0, GG_OPTION_TEXT, AT(scrape), "FILE",
-	  "fetch /debug/pprof/heap of these targets, once a slot" },
-	{ "slot", 0, GG_OPTION_TIME, AT(slot_seconds), "TIME",
-	  "of what other agents send; see 'geiger send --slot' (10m)" },
+	  "of targets, whose heaps are fetched once a slot" },
+	{ "slot", 0, GG_OPTION_TIME, AT(slot_seconds), "TIME", "of what other agents send (10m)" },
 	{ "hosts", 0, GG_OPTION_COUNT, AT(hosts_per_service), "N",
 	  "hosts of a service that send stacks; 0: all (0)" },
 	{ "timeout", 0, GG_OPTION_TIME, AT(timeout_seconds), "TIME", "of an insert (60s)" },
@@ -164,6 +163,7 @@ const struct gg_command gg_command_fleet_receive = {
 		"its directory, answers, and inserts it into ClickHouse.  A kill at any moment\n"
 		"loses nothing, and counts nothing twice.  While the store is away, slots wait\n"
 		"in the directory.\n\n"
+		"It also takes heap profiles that agents of Pyroscope and OpenTelemetry push.\n\n"
 		"Without --tokens it listens on this machine alone.  It speaks no TLS: put a\n"
 		"proxy before it (docs/FLEET.md).  /healthz and /metrics need no token.\n\n"
 		"  geiger fleet receive --store http://127.0.0.1:8123 --listen 127.0.0.1:7117\n"
