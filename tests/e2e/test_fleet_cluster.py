@@ -240,7 +240,7 @@ class Tmpfs:
 
 def test_full_disks(cluster, services):
     """The receiver's disk and the sender's are full, and get room later."""
-    small, spool = Tmpfs("full", "256k"), Tmpfs("spool", "64k")
+    small, spool = Tmpfs("full", "4m"), Tmpfs("spool", "64k")  # a slot of the profile has some 500 kB
     try:
         if not (small.is_there and spool.is_there):
             return "no tmpfs"
