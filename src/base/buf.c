@@ -75,6 +75,18 @@ void gg_buf_append_text(struct gg_buf *buf, const char *text)
 	gg_buf_append(buf, text, strlen(text));
 }
 
+void gg_buf_append_label(struct gg_buf *buf, const char *value)
+{
+	for (; *value != '\0'; value++) {
+		if (*value == '\n')
+			gg_buf_append_text(buf, "\\n");
+		else if (*value == '"' || *value == '\\')
+			gg_buf_printf(buf, "\\%c", *value);
+		else
+			gg_buf_append(buf, value, 1);
+	}
+}
+
 void gg_buf_printf(struct gg_buf *buf, const char *format, ...)
 {
 	va_list values;

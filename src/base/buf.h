@@ -38,6 +38,8 @@ bool gg_buf_reserve(struct gg_buf *buf, size_t extra);
 
 void gg_buf_append(struct gg_buf *buf, const void *bytes, size_t length);
 void gg_buf_append_text(struct gg_buf *buf, const char *text);
+/* Appends the value of a label of OpenMetrics: a backslash escapes what would end it. */
+void gg_buf_append_label(struct gg_buf *buf, const char *value);
 void gg_buf_printf(struct gg_buf *buf, const char *format, ...) GG_PRINTF(2, 3);
 
 /* Returns the contents as a string, "" for an empty buffer.  It is valid until the next change. */

@@ -100,28 +100,15 @@ static bool is_repeated(const struct metrics *metrics, uint32_t number)
 
 /* --- text ----------------------------------------------------------------------------------- */
 
-/* Writes a label's value; a backslash escapes what would end it. */
-static void put_value(struct gg_buf *out, const char *value)
-{
-	for (; *value != '\0'; value++) {
-		if (*value == '\n')
-			gg_buf_append_text(out, "\\n");
-		else if (*value == '"' || *value == '\\')
-			gg_buf_printf(out, "\\%c", *value);
-		else
-			gg_buf_append(out, value, 1);
-	}
-}
-
 static void put_labels(struct metrics *metrics, uint32_t number, const char *reason)
 {
 	const struct gg_profile_process *process = &metrics->model->processes[number];
 
 	gg_buf_printf(metrics->out, "{pid=\"%u\",program=\"", process->pid);
-	put_value(metrics->out, process->exe != NULL ? gg_path_base(process->exe) : "");
+	gg_buf_append_label(metrics->out, process->exe != NULL ? gg_path_base(process->exe) : "");
 	if (reason != NULL) {
 		gg_buf_append_text(metrics->out, "\",reason=\"");
-		put_value(metrics->out, reason);
+		gg_buf_append_label(metrics->out, reason);
 	}
 	gg_buf_append_text(metrics->out, "\"} ");
 }

@@ -66,32 +66,19 @@ static void families_done(struct families *families)
 
 /* --- Prometheus text ------------------------------------------------------------------------- */
 
-/* Appends a label's value; a backslash escapes the characters that would end it. */
-static void append_value(const char *value, struct gg_buf *out)
-{
-	for (; *value != '\0'; value++) {
-		if (*value == '\n')
-			gg_buf_append_text(out, "\\n");
-		else if (*value == '"' || *value == '\\')
-			gg_buf_printf(out, "\\%c", *value);
-		else
-			gg_buf_append(out, value, 1);
-	}
-}
-
 /* `label` and `value` name the row of a rule; label NULL: the rule has one number. */
 static void append_sample(const struct alert_rule *rule, const char *name, const char *label,
                           const char *value, double number, struct gg_buf *out)
 {
 	gg_buf_printf(out, "geiger_rule_%s{rule=\"", name);
-	append_value(rule->name, out);
+	gg_buf_append_label(out, rule->name);
 	gg_buf_append_text(out, "\",service=\"");
-	append_value(rule->service, out);
+	gg_buf_append_label(out, rule->service);
 	if (label != NULL) {
 		gg_buf_append_text(out, "\",label=\"");
-		append_value(label, out);
+		gg_buf_append_label(out, label);
 		gg_buf_append_text(out, "\",value=\"");
-		append_value(value, out);
+		gg_buf_append_label(out, value);
 	}
 	if (isinf(number))
 		gg_buf_append_text(out, number > 0 ? "\"} +Inf\n" : "\"} -Inf\n");
