@@ -393,3 +393,30 @@ TEST(what_only_children_hold_counts_once_where_the_frees_of_their_parent_were_lo
 	family_holds_truth(&(struct family){ "64", "2", 3, 4000, true, true });
 	family_holds_truth(&(struct family){ "512", "3", 2, 40000, false, true });
 }
+
+/* Nothing is lost here, but the child takes long to create its region (late_heir_program.c). */
+TEST(what_a_child_inherited_counts_once_although_its_parent_freed_it_before_the_region_was_complete)
+{
+	const double truth = 20000.0 * 1000;
+	const char *json;
+	struct recording r;
+
+	if (CHECK(recording_begin(&r)) &&
+	    CHECK(recording_run_with(
+		    &r, (const char *const[]){ "-i", "1", "--", getenv("LATE_HEIR_PROGRAM"), NULL },
+		    (const char *const[]){ "GEIGER_RING=65536", NULL }, 60))) {
+		if (r.child.exit_status == 77) {
+			recording_end(&r);
+			SKIP("this process may not trace its children");
+		}
+		CHECK_EQ_I64(r.child.exit_status, 0);
+		json = output_of(&r, (const char *const[]){ "report", r.path, "--json", NULL });
+		holds_truth(json, "peak_bytes", truth, true);
+		holds_truth(json, "left_bytes", truth, true);
+		holds_truth(json, "allocated_bytes", truth, true);
+		series_hold_truth(&r, truth, truth, true);
+		CHECK_EQ_DOUBLE(
+			recording_number(&r, "select count(*) from sample where origin = id"), 0);
+	}
+	recording_end(&r);
+}

@@ -218,6 +218,61 @@ TEST_WITH(scene, a_file_that_is_no_region_waits_while_its_process_lives)
 	scene->child = 0;
 }
 
+/* Ends so many samples of the set's only member as a parent does that frees what it holds. */
+static void end_samples(struct scene *scene, uint64_t first, uint64_t count)
+{
+	struct gg_target *target = scene->set.first->target;
+
+	for (uint64_t number = first; number < first + count; number++) {
+		REQUIRE(gg_live_set_add(&target->live_set, number, number, 1) == 0);
+		gg_live_set_end(&target->live_set, gg_live_set_find(&target->live_set, number),
+		                scene->set.targets.round_count);
+	}
+}
+
+TEST_WITH(scene, while_a_region_is_incomplete_rounds_count_only_if_too_many_ends_are_remembered)
+{
+	enum { FIRST = 1000, ENDED_MAX = GG_LIVE_SET_ENDED_MAX };
+	struct gg_process_set *set = &scene->set;
+	const struct gg_live_set *live_set;
+
+	start_child(scene, 0);
+	REQUIRE(gg_new_regions_scan(set) == 0);
+	REQUIRE(set->count == 1 && !set->has_embryo);
+	live_set = &set->first->target->live_set;
+	set->has_embryo = true;
+	end_samples(scene, FIRST, ENDED_MAX);
+	for (int i = 0; i < 5; i++)
+		gg_process_set_count_round(set, i == 0);
+	end_samples(scene, FIRST + ENDED_MAX, 100);
+	CHECK(gg_live_set_find(live_set, FIRST) != NULL);
+	end_samples(scene, FIRST + ENDED_MAX + 100, GG_PROCESS_SET_ENDED_MAX);
+	CHECK(gg_live_set_find(live_set, FIRST) != NULL);
+	for (int i = 0; i < 5; i++)
+		gg_process_set_count_round(set, true);
+	CHECK(!set->targets.forgot_early);
+	for (int i = 0; i < GG_LIVE_SET_ROUNDS; i++)
+		gg_process_set_count_round(set, false);
+	CHECK(set->targets.forgot_early);
+	end_samples(scene, 1, 1);
+	CHECK(gg_live_set_find(live_set, FIRST) == NULL);
+	CHECK_EQ_U64(live_set->ended_count, ENDED_MAX);
+	kill_child(scene);
+	gg_process_set_finish_ended(set, true);
+	read_profile(scene); /* removes the file */
+	scene->child = 0;
+}
+
+TEST_WITH(scene, a_complete_region_lets_rounds_count)
+{
+	struct gg_process_set *set = &scene->set;
+
+	gg_process_set_count_round(set, false);
+	gg_process_set_count_round(set, true);
+	CHECK_EQ_U64(set->targets.round_count, 2);
+	CHECK(!set->targets.forgot_early);
+}
+
 TEST_WITH(scene, after_the_recording_a_new_region_is_switched_off_and_removed)
 {
 	start_child(scene, 0);

@@ -93,8 +93,26 @@ static void reconcile_ancestors(struct gg_target *target, const struct gg_region
 			gg_reconcile(other);
 }
 
+/* Notes once that blocks may count twice, if the ends that this child needs may be forgotten. */
+static void tell_if_forgotten(struct gg_target *target, uint64_t orphans_before_count)
+{
+	struct gg_target_set *set = target->set;
+
+	if (!set->forgot_early || set->told_early ||
+	    target->writer->counts.orphan_count == orphans_before_count)
+		return;
+	set->told_early = true;
+	gg_profile_writer_note(
+		target->writer,
+		"Process %u was forked, and took so long to create its region that "
+		"the recorder had forgotten which blocks its parent freed meanwhile: "
+		"until these frees, blocks may count twice.",
+		target->pid);
+}
+
 int gg_inherited_take(struct gg_target *target, struct gg_error *error)
 {
+	uint64_t orphans_before_count = target->writer->counts.orphan_count;
 	struct gg_region_view view;
 	int status;
 
@@ -121,6 +139,7 @@ int gg_inherited_take(struct gg_target *target, struct gg_error *error)
 	for (uint32_t i = 0; i < view.live_count && target->writer->status == 0; i++)
 		if (gg_target_is_inherited(target, &view.live[i]))
 			gg_ingest_sample(target, &view.live[i]);
+	tell_if_forgotten(target, orphans_before_count);
 	gg_region_view_done(&view);
 	return 0;
 }

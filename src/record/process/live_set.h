@@ -6,7 +6,9 @@
  * for the next GG_LIVE_SET_ENDED_MAX ends, for two reasons: a child that was forked earlier may
  * still appear and say that it inherited the sample, and an end may arrive twice
  * (process/reconcile.c).  The set never forgets an ended sample before the recorder has looked for
- * new regions twice.  By then the recorder knows each child that existed when the sample ended.
+ * new regions twice and has found each of them complete.  By then the recorder knows each child
+ * whose region existed when the sample ended.  Without that, the child's sample would stand for the
+ * block from the start of its region on, and the block would count twice until its parent freed it.
  *
  *   struct gg_live_set live_set;
  *

@@ -235,6 +235,25 @@ bool gg_process_set_has(const struct gg_process_set *set, const char *name)
 	return member != NULL || gg_map_get(&set->read_map, hash_of(name)) != GG_MAP_NONE;
 }
 
+/* --- rounds --- */
+
+static uint64_t count_ends(const struct gg_process_set *set)
+{
+	uint64_t count = 0;
+
+	for (const struct gg_member *member = set->first; member != NULL; member = member->next)
+		count += member->target->live_set.ended_count;
+	return count;
+}
+
+void gg_process_set_count_round(struct gg_process_set *set, bool is_recent)
+{
+	if (set->has_embryo && (is_recent || count_ends(set) < GG_PROCESS_SET_ENDED_MAX))
+		return;
+	set->targets.forgot_early |= set->has_embryo;
+	set->targets.round_count++;
+}
+
 /* --- draining --- */
 
 double gg_process_set_drain(struct gg_process_set *set)

@@ -67,6 +67,21 @@ bool gg_process_set_listen(struct gg_process_set *set);
 /* Adds the process of a new region, the file of that name. */
 void gg_process_set_add(struct gg_process_set *set, struct gg_target *target, const char *name);
 
+/*
+ * Counts a round in which no new region was missed (struct gg_target_set).  While a process is
+ * still creating its region, the round does not count: the region of a forked process begins before
+ * it is complete, and its process may hold blocks that its parent frees meanwhile.
+ *
+ * is_recent: the process has had little time yet, so nothing else matters.  Otherwise the round
+ * counts as soon as the members remember GG_PROCESS_SET_ENDED_MAX ends, because a process that
+ * never completes its region must not take all memory.  Then the reports of a child that completes
+ * it later say that blocks may count twice (process/inherited.c).
+ */
+void gg_process_set_count_round(struct gg_process_set *set, bool is_recent);
+
+/* Ends that all members remember for an incomplete region, some 50 MB. */
+enum { GG_PROCESS_SET_ENDED_MAX = 1 << 20 };
+
 /* Returns the member of that pid, or NULL. */
 struct gg_member *gg_process_set_find(struct gg_process_set *set, uint32_t pid);
 

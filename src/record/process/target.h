@@ -127,10 +127,13 @@ struct gg_target_set {
 	/* counts finished processes and uses of ancestors; a clock for last_use */
 	uint64_t use_count;
 	/*
-	 * Rounds in which all regions were found that were there when the round began.  No process
-	 * that appears later can have inherited a block that was freed two rounds ago.
+	 * Rounds in which all regions were found that were there when the round began, and were
+	 * complete.  The region of a process that appears later began after the frees that were
+	 * seen two rounds ago.
 	 */
 	uint64_t round_count;
+	/* A round counted although a process was creating its region (process_set.h). */
+	bool forgot_early, told_early;
 	struct gg_region_event *events; /* ingest.c's buffer for a batch; NULL: not used yet */
 	/* Orphans (process/inherited.c): from a hash of number and time to the sample's id. */
 	struct gg_map orphans;

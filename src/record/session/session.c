@@ -232,7 +232,8 @@ static int work(struct gg_session *s)
 		                               : GG_NS_PER_S);
 		is_complete = true;
 	}
-	s->processes.targets.round_count += is_complete && !has_embryo(s);
+	if (is_complete)
+		gg_process_set_count_round(&s->processes, has_embryo(s));
 	reap(s);
 	fullest = drain(s);
 	if (gg_process_set_finish_ended(&s->processes, false))
