@@ -49,7 +49,7 @@ passes() {
 
 # The command, its libraries, and the tests below: half of what there is.
 libraries='geiger|libgeiger-(agent|agent-2\.28|malloc)\.so|libgeiger\.so[.0-9]*'
-units='(unwind|region).*|embed|embed_(bump|bump_laws|dump)|malloc_(purge|blocks)|runtime_tagged.*'
+units='(unwind|region).*|embed|embed_(bump|bump_laws|dump)|malloc_(bad_free|blocks|handlers|purge|threads)|runtime_tagged.*'
 units+='|base_(array|atomic|elf_note|hash|map|maps_line|printable|size)|dump_.*|preload_.*'
 geiger_builds() {
 	local targets
@@ -60,7 +60,7 @@ geiger_builds() {
 }
 check geiger_builds_for_aarch64_without_a_warning geiger_builds
 for program in "$tests"/{unit,unwind}/test_{unwind,region}_* "$tests"/unit/test_{embed,embed_bump,embed_bump_laws,embed_dump} \
-	"$tests"/unit/test_{malloc_purge,malloc_blocks,region,runtime_tagged_head,dump_heap_text,preload_loader_lock} \
+	"$tests"/unit/test_{malloc_{bad_free,blocks,handlers,purge,threads},region,runtime_tagged_head,dump_heap_text,preload_loader_lock} \
 	"$tests"/unit/test_base_{array,atomic,elf_note,hash,map,maps_line,printable,size}; do
 	name=${program##*/test_}
 	[[ -x $program && ! -d $program && $name != unwind_live ]] || continue

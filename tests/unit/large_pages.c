@@ -45,7 +45,7 @@ static uintptr_t round_up(uintptr_t bytes)
 static long map_anywhere(uintptr_t bytes, long protection, long flags)
 {
 	uintptr_t wide = bytes + page_bytes(), aligned;
-	long at = __real_syscall(SYS_mmap, NULL, wide, protection, flags, -1L, 0L);
+	long at = __real_syscall(SYS_mmap, 0L, wide, protection, flags, -1L, 0L);
 
 	if (at == -1)
 		return -1;

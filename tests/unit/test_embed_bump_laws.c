@@ -192,10 +192,11 @@ TEST(the_variance_is_that_of_independent_trials)
 	static char block[BLOCK];
 	struct stat_moments estimates = { 0 };
 	const double interval = 5000;
+	const unsigned seeds = unless_emulated(4000);
 	double expected = 0;
-	struct sums sums;
+	struct sums sums = { 0 };
 
-	for (uint64_t seed = 1; seed <= unless_emulated(4000); seed++) {
+	for (uint64_t seed = 1; seed <= seeds; seed++) {
 		struct geiger_bump bump = begin(GEIGER_BERNOULLI, GG_SCHEME_BERNOULLI, 5000, seed,
 		                                &sums);
 

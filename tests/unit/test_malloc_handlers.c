@@ -189,7 +189,7 @@ static void check_trace(double interval_bytes)
 	gg_malloc_set_interval(interval_bytes, 5);
 	trace = (struct trace){ .random = 17 };
 	begin(0);
-	run_trace(&trace, (int)unless_emulated(20000));
+	run_trace(&trace, unless_emulated(20000));
 	trace_end(&trace);
 	end();
 	CHECK_EQ_U64(trace.wrong, 0);
@@ -220,12 +220,13 @@ TEST(handlers_may_fork_there)
 
 	trace = (struct trace){ .random = 23 };
 	begin(256);
-	run_trace(&trace, 3000);
+	run_trace(&trace, unless_emulated(3000));
 	trace_end(&trace);
 	end();
 	if (handler.is_child)
 		_exit(trace.wrong != 0 || handler.wrong != 0 || gg_malloc_validate() != NULL);
-	CHECK_MSG(handler.forks > 20, "%llu forks", (unsigned long long)handler.forks);
+	CHECK_MSG(handler.forks > unless_emulated(20), "%llu forks",
+	          (unsigned long long)handler.forks);
 	CHECK_EQ_U64(handler.failed_children, 0);
 	CHECK_EQ_PTR(gg_malloc_validate(), NULL);
 }
@@ -379,7 +380,7 @@ static void fork_in_two_threads(void)
 	pthread_t other;
 	pid_t child;
 
-	for (int round = 0; round < 5; round++) {
+	for (unsigned round = 0; round < unless_emulated(5); round++) {
 		circle_has_begun = circle_is_left = false;
 		if (pthread_create(&other, NULL, fork_inside_the_arena, NULL) != 0)
 			_exit(2);
