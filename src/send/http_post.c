@@ -95,7 +95,7 @@ static void drop_kept(struct gg_http_kept *kept)
 	kept->fd = -1;
 }
 
-void gg_http_kept_done(struct gg_http_kept *kept)
+void gg_http_kept_close(struct gg_http_kept *kept)
 {
 	drop_kept(kept);
 	gg_http_curl_done(kept->secure);

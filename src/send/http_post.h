@@ -10,7 +10,7 @@
  *
  *   post.kept = &kept;                                one host and port for all its requests
  *   gg_http_post(&post, &reply, why) ...
- *   gg_http_kept_done(&kept);
+ *   gg_http_kept_close(&kept);                        before a pause, and at the end
  *
  * Result   what matters is whether the receiver may have the body:
  *
@@ -24,6 +24,8 @@
  *          out nevertheless, it goes out by a new connection.  A server that closes a kept
  *          connection without a reply gets a new one for each request from then on.  libcurl
  *          decides the same, and sends a body again if a kept connection ends without a reply.
+ *          A caller that pauses closes it: it occupies a place of its server, and a server with
+ *          one thread serves nobody else until then.
  * Hostile  A server may send anything, slowly, or nothing.  Time is limited by the deadline, and
  *          a reply by REPLY_MAX bytes, after which its status counts.
  * Threads  any, each request on its own; names are resolved by getaddrinfo(), which has time
@@ -49,7 +51,8 @@ struct gg_http_kept {
 	{                 \
 		.fd = -1  \
 	}
-void gg_http_kept_done(struct gg_http_kept *kept);
+/* The next request opens a connection again. */
+void gg_http_kept_close(struct gg_http_kept *kept);
 
 struct gg_http_post {
 	bool is_secure;           /* https */

@@ -208,13 +208,22 @@ static int look_or_tell(struct sender *sender)
 	return status;
 }
 
+/* Sends what is due.  No connection stays open afterwards, since a pause or a look follows. */
+static uint64_t pump(struct sender *sender, uint64_t now_ns, uint64_t until_ns)
+{
+	uint64_t wait_ns = gg_send_queue_pump(sender->queue, now_ns, until_ns);
+
+	gg_http_kept_close(&sender->connection);
+	return wait_ns;
+}
+
 /* Sends what waits, until a time.  If looks take all time, each is followed by an attempt. */
 static void wait_until(struct sender *sender, uint64_t time_ns)
 {
 	uint64_t now_ns = gg_clock_monotonic_ns();
 
 	do {
-		uint64_t wait_ns = gg_send_queue_pump(sender->queue, now_ns, time_ns);
+		uint64_t wait_ns = pump(sender, now_ns, time_ns);
 
 		now_ns = gg_clock_monotonic_ns();
 		if (now_ns < time_ns && !sender->is_stopped)
@@ -232,7 +241,7 @@ static void flush(struct sender *sender)
 	while (now_ns < sender->end_by_ns) {
 		struct pollfd none = { .fd = -1 };
 
-		wait_ns = gg_send_queue_pump(sender->queue, now_ns, sender->end_by_ns);
+		wait_ns = pump(sender, now_ns, sender->end_by_ns);
 		now_ns = gg_clock_monotonic_ns();
 		if (wait_ns == UINT64_MAX || now_ns >= sender->end_by_ns ||
 		    wait_ns >= sender->end_by_ns - now_ns)
@@ -424,7 +433,7 @@ int gg_sender_run(const struct gg_sender_options *options, struct gg_sender_resu
 	if (sender.queue != NULL)
 		ret_result->counts = gg_send_queue_counts(sender.queue);
 	gg_managed_looks_end(&sender);
-	gg_http_kept_done(&sender.connection);
+	gg_http_kept_close(&sender.connection);
 	gg_seen_done(&sender);
 	gg_send_workspace_free(sender.workspace);
 	gg_array_done(&sender.shares);

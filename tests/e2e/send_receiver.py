@@ -173,12 +173,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 
 class Receiver:
-    def __init__(self, port=0, context=None):
+    def __init__(self, port=0, context=None, kind=http.server.ThreadingHTTPServer):
         self.plan, self.requests, self.connections, self.default = [], [], [], "ok"
         self.lock, self.stopped = threading.Lock(), threading.Event()
-        http.server.ThreadingHTTPServer.allow_reuse_address = True
-        http.server.ThreadingHTTPServer.request_queue_size = 64
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", port), Handler)
+        kind.allow_reuse_address, kind.request_queue_size = True, 64
+        self.server = kind(("127.0.0.1", port), Handler)
         self.server.receiver, self.server.daemon_threads = self, True
         if context:
             self.server.socket = context.wrap_socket(self.server.socket, server_side=True)

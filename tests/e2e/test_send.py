@@ -8,6 +8,7 @@ the sender, where programs can be recorded.
 
 import concurrent.futures
 import contextlib
+import http.server
 import json
 import os
 import re
@@ -589,6 +590,35 @@ def idle():
         check("and_all_of_it_adds_up", differs(total, report(region, "allocated"), 2000))
 
 
+def pauses():
+    """A sender that waits for its next look occupies no connection of a receiver."""
+    if "AGENT" not in os.environ:
+        return
+    os.mkdir("pauses")
+    program = Program("pauses")
+    program.allocate(500)
+    contexts = {"http": None}
+    if os.path.exists("cert.pem"):
+        contexts["https"] = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        contexts["https"].load_cert_chain("cert.pem", "key.pem")
+    for scheme, context in contexts.items():
+        more = ["--ca-file", "cert.pem"] if context else []
+        # A server with one thread reads from a second connection when the first one has ended.
+        with Receiver(context=context, kind=http.server.HTTPServer) as receiver:
+            receiver.url = f"{scheme}://127.0.0.1:{receiver.port}"
+            sender = Sender(program.region(), receiver, f"pauses-{scheme}", "--every", "3600", *more)
+            while not receiver.requests and sender.process.poll() is None:
+                time.sleep(0.02)
+            result = send("one.geiger", "--to", receiver.url, "--state", "none", "--timeout", "10", "--flush", "0.1",
+                          *more)
+            check(f"a_sender_that_pauses_leaves_its_receiver_by_{scheme}_to_others",
+                  expect(result.returncode == 0, result.stderr),
+                  expect(len(receiver.requests) == 2, f"{len(receiver.requests)} requests"))
+            sender.process.kill()
+            sender.end()
+    program.end()
+
+
 def by_stack(bodies):
     """By type and stack: the values of the last profile of each type, and the sums of all profiles.
 
@@ -938,6 +968,7 @@ def run():
     failing()
     clock_steps()
     idle()
+    pauses()
     two_ways()
     heirs()
     forks()

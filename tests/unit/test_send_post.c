@@ -178,7 +178,7 @@ TEST(requests_share_a_connection_that_its_server_keeps)
 	mine.used_ns -= 2 * GG_NS_PER_S; /* too long ago: a new connection */
 	CHECK(post_it(5) == GG_HTTP_REPLIED);
 	kept = NULL;
-	gg_http_kept_done(&mine);
+	gg_http_kept_close(&mine);
 	CHECK(status_of(pid) == 2);
 	close(server);
 }
@@ -199,7 +199,7 @@ TEST(a_connection_that_has_ended_serves_no_request)
 		CHECK(post_it(5) == GG_HTTP_REPLIED);
 	}
 	kept = NULL;
-	gg_http_kept_done(&mine);
+	gg_http_kept_close(&mine);
 	CHECK(status_of(pid) == 3);
 	close(server);
 }
@@ -219,7 +219,7 @@ TEST(a_server_that_breaks_its_promise_is_trusted_no_more)
 	CHECK(post_it(5) == GG_HTTP_REPLIED);
 	CHECK(mine.fd < 0);
 	kept = NULL;
-	gg_http_kept_done(&mine);
+	gg_http_kept_close(&mine);
 	CHECK(status_of(pid) == 3);
 	close(server);
 }
