@@ -11,6 +11,7 @@
 
 #include "base/compiler.h"
 #include "confidence_table.h"
+#include "stats/estimate/interval_bounds.h"
 #include "stats/estimate/special.h"
 #include "stats/sampling/rng.h"
 #include "test.h"
@@ -429,6 +430,48 @@ TEST(an_interval_without_samples_hides_objects_of_the_smallest_size)
 	/* A sample of 64 bytes at that interval says as much, and counts besides. */
 	add_samples(&tally, 64, 1, 4 * R);
 	CHECK(gg_interval_of(&tally, GG_ALLOCATIONS, 0.95, false).high > high);
+}
+
+/* A law of variance 1 whose skewness is 0.05 to 50, or up to a million times as much. */
+static struct gg_high_end draw_high_end(struct gg_rng *rng)
+{
+	struct gg_high_end end = {
+		.mean = 5 * gg_rng_uniform(rng),
+		.variance = 1,
+		.skew = 0.05 * pow(1000, gg_rng_uniform(rng)),
+	};
+
+	end.skew_slack = end.skew * pow(1e8, gg_rng_uniform(rng)) / 100;
+	end.law = gg_end_law_shifted(end.mean, 1, end.skew);
+	return end;
+}
+
+/* Compares ends and tails with those of laws whose skews lie close together. */
+TEST(no_law_of_a_possible_skew_is_wider_than_the_widest)
+{
+	enum { LAWS = 1500, STEPS = 60 };
+	struct gg_rng rng;
+
+	gg_rng_seed(&rng, 5, 0);
+	for (int i = 0; i < LAWS; i++) {
+		struct gg_high_end end = draw_high_end(&rng);
+		double tail = pow(10, -0.5 - 3 * gg_rng_uniform(&rng));
+		double x = end.mean + 8 * gg_rng_uniform(&rng) - 1, slope;
+		double high = gg_high_end_at(&end, tail), most = gg_high_end_tail(&end, x, &slope);
+		double ratio = 1 + end.skew_slack / end.skew;
+
+		for (int step = 0; step <= STEPS; step++) {
+			struct gg_end_law law = gg_end_law_shifted(
+				end.mean, 1, end.skew * pow(ratio, (double)step / STEPS));
+			double law_high = gg_end_law_at(&law, tail, true);
+			double law_tail = gg_end_law_tail(&law, x, true, &slope);
+
+			CHECK_MSG(high >= law_high - 1e-6, "skew %g + %g, tail %g: %g, not %g",
+			          end.skew, end.skew_slack, tail, high, law_high);
+			CHECK_MSG(most >= law_tail * (1 - 1e-6), "skew %g + %g, at %g: %g, not %g",
+			          end.skew, end.skew_slack, x - end.mean, most, law_tail);
+		}
+	}
 }
 
 TEST(one_sample_of_a_discovered_row_says_nothing_about_the_lower_end)

@@ -136,8 +136,10 @@ static double missed_count(double mean, double tail)
 	return count;
 }
 
-/* The share of the possible skews beside their limit that the search below could not tell apart. */
+/* The share of the range of log(skew) that the search below could not tell apart. */
 #define SKEW_STEP 1e-5
+/* A skewness at which a law is a normal law. */
+#define NO_SKEWNESS 1e-4
 /* More than the error of a value. */
 #define SURELY_LARGER 1e-11
 
@@ -153,36 +155,57 @@ static double tail_beyond(const struct gg_end_law *law, double x)
 	return gg_end_law_tail(law, x, true, &slope);
 }
 
+/* The laws whose third cumulant may be the true one, by their share of the range of log(skew). */
+struct skew_range {
+	const struct gg_high_end *end;
+	double low, log_ratio;
+};
+
+static struct skew_range range_of(const struct gg_high_end *end)
+{
+	double low = fmax(end->skew, NO_SKEWNESS * end->variance * sqrt(end->variance));
+	double high = end->skew + end->skew_slack;
+
+	return (struct skew_range){ end, low, high > low ? log(high / low) : 0 };
+}
+
+static struct gg_end_law law_at(const struct skew_range *range, double share)
+{
+	return gg_end_law_shifted(range->end->mean, range->end->variance,
+	                          range->low * exp(share * range->log_ratio));
+}
+
 /*
  * Returns the law with the largest value at x, among those whose third cumulant may be the true
- * one.  Both quantile and tail first grow with the skew, then fall (rare and huge beats frequent
- * and large), so a golden-section search finds the maximum.
+ * one.  As the skew grows, both quantile and tail first grow, then fall (rare and huge beats
+ * frequent and large), and a golden-section search finds the maximum.  It goes by log(skew), since
+ * values rise and fall within a few powers of two, and the range may have many.  Quantiles rise
+ * again in the end, from far below the mean up to it.  There they are below that of the least
+ * skew, unless this one has no maximum above it either: then an end of the range has the largest.
  */
 static struct gg_end_law widest_law(const struct gg_high_end *end, double x,
                                     double (*value)(const struct gg_end_law *law, double x))
 {
 	const double golden = 0.6180339887498949;
-	double low = end->skew, high = end->skew + end->skew_slack;
+	const struct skew_range range = range_of(end);
+	double low = 0, high = 1;
 	struct gg_end_law best = end->law, limit, of_a, of_b;
-	double largest = value(&best, x), largest_before, at_limit, a, b, at_a, at_b;
+	double largest = value(&best, x), at_least = largest, at_limit, a, b, at_a, at_b;
 
-	limit = gg_end_law_shifted(end->mean, end->variance, high);
+	limit = gg_end_law_shifted(end->mean, end->variance, end->skew + end->skew_slack);
 	at_limit = value(&limit, x);
-	largest_before = largest;
 	if (at_limit > largest) {
 		largest = at_limit;
 		best = limit;
 	}
 	/* Mostly an end of the range has the largest value: it falls right beside that end. */
-	of_a = gg_end_law_shifted(end->mean, end->variance,
-	                          at_limit > largest_before ? high - SKEW_STEP * (high - low)
-	                                                    : low + SKEW_STEP * (high - low));
+	of_a = law_at(&range, at_limit > at_least ? 1 - SKEW_STEP : SKEW_STEP);
 	if (largest > value(&of_a, x) * (1 + SURELY_LARGER))
 		return best;
 	a = high - golden * (high - low);
 	b = low + golden * (high - low);
-	of_a = gg_end_law_shifted(end->mean, end->variance, a);
-	of_b = gg_end_law_shifted(end->mean, end->variance, b);
+	of_a = law_at(&range, a);
+	of_b = law_at(&range, b);
 	at_a = value(&of_a, x);
 	at_b = value(&of_b, x);
 	for (int i = 0; i < 24; i++) {
@@ -191,13 +214,13 @@ static struct gg_end_law widest_law(const struct gg_high_end *end, double x,
 			best = at_a > at_b ? of_a : of_b;
 		}
 		/* The ratio is such that one of the two points is a point of the next step. */
-		if (at_a < at_b) {
+		if (at_a < at_b && at_b > at_least) {
 			low = a;
 			a = b;
 			of_a = of_b;
 			at_a = at_b;
 			b = low + golden * (high - low);
-			of_b = gg_end_law_shifted(end->mean, end->variance, b);
+			of_b = law_at(&range, b);
 			at_b = value(&of_b, x);
 		} else {
 			high = b;
@@ -205,7 +228,7 @@ static struct gg_end_law widest_law(const struct gg_high_end *end, double x,
 			of_b = of_a;
 			at_b = at_a;
 			a = high - golden * (high - low);
-			of_a = gg_end_law_shifted(end->mean, end->variance, a);
+			of_a = law_at(&range, a);
 			at_a = value(&of_a, x);
 		}
 	}
