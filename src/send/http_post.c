@@ -13,13 +13,14 @@
 #include "base/clock.h"
 #include "base/time_units.h"
 
-enum { REPLY_MAX = 256 << 10, RECEIVE_BYTES = 4096, KEPT_MS = 1000 };
+enum { REPLY_MAX = 256 << 10, RECEIVE_BYTES = 4096, KEPT_MS = 1000, NO_END_MS = 100 };
 
 struct exchange {
 	const struct gg_http_post *post;
 	struct gg_http_connection connection;
 	struct gg_buf head; /* of the request */
 	struct gg_buf received;
+	bool is_limited; /* limit_reply() */
 };
 
 static bool may_keep(const struct gg_http_post *post)
@@ -44,11 +45,28 @@ static bool make_head(struct exchange *exchange)
 	return !exchange->head.failed;
 }
 
+/*
+ * A server that keeps the connection, but does not say where its reply ends, lets the reader wait
+ * for nothing.  So the reply ends when no byte comes for a while, and each later request demands
+ * the end of its connection.
+ */
+static void limit_reply(struct exchange *exchange, uint64_t deadline_ns)
+{
+	uint64_t end_ns = gg_clock_monotonic_ns() + NO_END_MS * GG_NS_PER_MS;
+
+	if (!may_keep(exchange->post) && !exchange->is_limited)
+		return;
+	exchange->is_limited = true;
+	exchange->post->kept->is_off = true;
+	exchange->connection.deadline_ns = end_ns < deadline_ns ? end_ns : deadline_ns;
+}
+
 /* Reads until the reply is complete, or ends.  True: its head was whole. */
 static bool read_reply(struct exchange *exchange, struct gg_http_reply *reply)
 {
 	enum gg_http_reply_state state = GG_HTTP_REPLY_MORE;
 	int64_t now_s = (int64_t)(gg_clock_wall_ns() / GG_NS_PER_S);
+	uint64_t deadline_ns = exchange->connection.deadline_ns;
 	bool is_end = false;
 
 	while (state == GG_HTTP_REPLY_MORE && !is_end) {
@@ -71,6 +89,8 @@ static bool read_reply(struct exchange *exchange, struct gg_http_reply *reply)
 			gg_buf_append(&exchange->received, bytes, (size_t)count);
 		state = gg_http_reply_parse(gg_buf_text(&exchange->received),
 		                            exchange->received.length, is_end, now_s, reply);
+		if (state == GG_HTTP_REPLY_MORE && reply->has_no_end)
+			limit_reply(exchange, deadline_ns);
 	}
 	if (exchange->connection.why[0] == '\0')
 		snprintf(exchange->connection.why, GG_HTTP_WHY_MAX, "the reply is %s",
@@ -164,7 +184,7 @@ enum gg_http_result gg_http_post(const struct gg_http_post *post, struct gg_http
 	ret_reply->body_length = 0;
 	ret_reply->body[0] = '\0';
 	ret_reply->content = GG_HTTP_CONTENT_OTHER;
-	ret_reply->is_reusable = false;
+	ret_reply->is_reusable = ret_reply->has_no_end = false;
 	if (post->is_secure)
 		return gg_http_curl_post(post, ret_reply, why);
 	if (make_head(&exchange) && take_kept(&exchange)) {

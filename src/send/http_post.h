@@ -22,8 +22,10 @@
  *          without a word.  So a connection serves the next request only within KEPT_MS, only if
  *          its server allows it, and only if there is no sign of its end.  If the body did not go
  *          out nevertheless, it goes out by a new connection.  A server that closes a kept
- *          connection without a reply gets a new one for each request from then on.  libcurl
- *          decides the same, and sends a body again if a kept connection ends without a reply.
+ *          connection without a reply gets a new one for each request from then on.  A server
+ *          whose replies have no length gets new connections as well; its first reply ends when no
+ *          byte comes for NO_END_MS.  libcurl decides when to keep a connection, and sends a body
+ *          again if a kept connection ends without a reply.
  *          A caller that pauses closes it: it occupies a place of its server, and a server with
  *          one thread serves nobody else until then.
  * Hostile  A server may send anything, slowly, or nothing.  Time is limited by the deadline, and

@@ -212,6 +212,7 @@ static enum gg_http_reply_state parse_body(struct reply_text from, const struct 
 	if (head->is_chunked)
 		return parse_chunks(from, reply);
 	if (!head->has_length) {
+		reply->has_no_end = !head->is_last;
 		keep(reply, from.at, here);
 		return is_end ? GG_HTTP_REPLY_COMPLETE : GG_HTTP_REPLY_MORE;
 	}
@@ -228,6 +229,7 @@ static void reset(struct gg_http_reply *reply)
 	reply->body_length = 0;
 	reply->body[0] = '\0';
 	reply->is_reusable = false;
+	reply->has_no_end = false;
 }
 
 enum gg_http_reply_state gg_http_reply_parse(const char *bytes, size_t length, bool is_end,

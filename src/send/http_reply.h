@@ -30,6 +30,8 @@ struct gg_http_reply {
 	char body[GG_HTTP_REPLY_BODY_MAX + 1]; /* ends in a 0 byte */
 	size_t body_length;                    /* of what is kept */
 	bool is_reusable; /* the connection may have another request; false: it may not */
+	/* The reply lasts until the connection ends, and no header says that the server ends it. */
+	bool has_no_end;
 };
 
 enum gg_http_reply_state { GG_HTTP_REPLY_MORE, GG_HTTP_REPLY_COMPLETE, GG_HTTP_REPLY_MALFORMED };

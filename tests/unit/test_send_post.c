@@ -93,6 +93,7 @@ static pid_t serve(int listener)
 }
 
 static struct gg_http_kept *kept; /* by post_it() */
+static struct gg_http_reply received;
 
 static enum gg_http_result post_it(double timeout_seconds)
 {
@@ -105,21 +106,21 @@ static enum gg_http_result post_it(double timeout_seconds)
 		                           .length = 4,
 		                           .timeout_seconds = timeout_seconds,
 		                           .kept = kept };
-	struct gg_http_reply reply;
 	char why[GG_HTTP_WHY_MAX];
 
 	world.least_timeout_ms = world.most_timeout_ms = 0;
-	return gg_http_post(&post, &reply, why);
+	return gg_http_post(&post, &received, why);
 }
 
 /*
  * Serves by a plan with a letter for each request: 'k' replies and keeps the connection, 'c' closes
- * it after its reply without a word, 'm' closes it without a reply.  The exit status is the number
- * of connections.
+ * it after its reply without a word, 'm' closes it without a reply, 'n' replies without a length and
+ * closes if the request demands that.  The exit status is the number of connections.
  */
 static pid_t serve_by_plan(int listener, const char *plan)
 {
 	static const char reply[] = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+	static const char endless[] = "HTTP/1.1 200 OK\r\n\r\ntext";
 	pid_t pid = fork();
 	int fd = -1, count = 0;
 
@@ -147,9 +148,10 @@ static pid_t serve_by_plan(int listener, const char *plan)
 				length += (size_t)got;
 			}
 		}
-		if (*plan != 'm' && write(fd, reply, sizeof(reply) - 1) < 0)
+		if (*plan != 'm' && write(fd, *plan == 'n' ? endless : reply,
+		                          strlen(*plan == 'n' ? endless : reply)) < 0)
 			_exit(99);
-		if (*plan != 'k') {
+		if (*plan == 'n' ? strstr(bytes, "Connection: close") != NULL : *plan != 'k') {
 			close(fd);
 			fd = -1;
 		}
@@ -221,6 +223,26 @@ TEST(a_server_that_breaks_its_promise_is_trusted_no_more)
 	kept = NULL;
 	gg_http_kept_close(&mine);
 	CHECK(status_of(pid) == 3);
+	close(server);
+}
+
+/* With the deadline of a minute, the server gives up first, and its exit status is none. */
+TEST(a_reply_without_a_length_ends_soon)
+{
+	struct gg_http_kept mine = GG_HTTP_KEPT_NONE;
+	int server = listen_at(&world.addresses[0], 5);
+	pid_t pid = serve_by_plan(server, "nnnn");
+
+	world.count = 1;
+	kept = &mine;
+	for (int i = 0; i < 4; i++) {
+		CHECK(post_it(60) == GG_HTTP_REPLIED);
+		CHECK(mine.is_off && mine.fd < 0);
+		CHECK(strcmp(received.body, "text") == 0);
+	}
+	kept = NULL;
+	gg_http_kept_close(&mine);
+	CHECK(status_of(pid) == 4);
 	close(server);
 }
 
