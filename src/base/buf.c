@@ -61,6 +61,17 @@ failed:
 	return false;
 }
 
+void gg_buf_trim(struct gg_buf *buf)
+{
+	char *data = buf->data != NULL ? realloc(buf->data, buf->length + 1) : NULL;
+
+	if (data == NULL)
+		return;
+	data[buf->length] = '\0';
+	buf->data = data;
+	buf->capacity = buf->length + 1;
+}
+
 void gg_buf_append(struct gg_buf *buf, const void *bytes, size_t length)
 {
 	if (length == 0 || !gg_buf_reserve(buf, length))

@@ -35,6 +35,8 @@ void gg_buf_clear(struct gg_buf *buf);
 
 /* Makes room for `extra` more bytes.  If it returns true, appending that many bytes cannot fail. */
 bool gg_buf_reserve(struct gg_buf *buf, size_t extra);
+/* Gives back the room that is not in use, if it can. */
+void gg_buf_trim(struct gg_buf *buf);
 
 void gg_buf_append(struct gg_buf *buf, const void *bytes, size_t length);
 void gg_buf_append_text(struct gg_buf *buf, const char *text);

@@ -130,6 +130,9 @@ GG_MUST_CHECK int gg_symbols_resolve(struct gg_symbols **ret_symbols,
                                      struct gg_error *error);
 void gg_symbols_free(struct gg_symbols *symbols);
 
+/* The memory that the answers take. */
+size_t gg_symbols_bytes(const struct gg_symbols *symbols);
+
 /*
  * Returns the number of frames of modules[module].addresses[index], innermost first.  The last
  * frame is the function that has the code; the other frames are inlined calls.  0: nothing is

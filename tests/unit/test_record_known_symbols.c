@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_record_known_symbols - shows that an address keeps the answer of its own look-up. */
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/compiler.h"
+#include "made_profile.h"
 #include "record/symbols/known_symbols.h"
+#include "record/symbols/symbolize.h"
 #include "symbol/fixture.h"
 #include "test.h"
 
@@ -113,6 +117,67 @@ TEST(a_file_that_could_not_be_read_is_read_again)
 	CHECK(gg_known_symbols_outcome(known, number)->status == GG_SYMBOL_UNREADABLE);
 	gg_known_symbols_begin(known);
 	CHECK(!gg_known_symbols_has(known, number, fixture_symbol(&f, "whole", names[0])));
+	gg_known_symbols_free(known);
+	fixture_end(&f);
+}
+
+TEST(answers_that_pass_take_no_memory)
+{
+	uint8_t id[FIXTURE_ID_MAX];
+	struct gg_symbol_module module = { .build_id = id };
+	struct gg_known_symbols *known;
+	struct fixture f;
+	size_t bytes;
+
+	if (!fixture_begin(&f))
+		SKIP("no compiler or binutils");
+	CHECK(fixture_shell(&f, "cc -O2 -g -Wl,--build-id '%s' -o whole && cp whole program",
+	                    fixture_source("plain.c")));
+	module.path = fixture_path(&f, "program");
+	module.build_id_bytes = fixture_build_id(&f, "whole", id);
+	REQUIRE(gg_known_symbols_new(&known, NULL) == 0);
+	learn(known, &f, module, 1, 3);
+	bytes = gg_known_symbols_bytes(known);
+	CHECK_MSG(bytes > 0 && bytes < 16384, "%zu bytes", bytes);
+	CHECK(fixture_shell(&f, ": >program"));
+	for (int i = 0; i < 3; i++) {
+		learn(known, &f, module, 0, 1);
+		CHECK(gg_known_symbols_bytes(known) > bytes);
+		gg_known_symbols_begin(known);
+		CHECK_EQ_U64(gg_known_symbols_bytes(known), bytes);
+	}
+	/* The answers of the first look-up stay. */
+	CHECK(has_name(known, gg_known_symbols_module(known, &module),
+	               fixture_symbol(&f, "whole", names[1]), names[1]));
+	gg_known_symbols_free(known);
+	fixture_end(&f);
+}
+
+TEST(a_program_without_a_build_id_is_not_kept)
+{
+	const struct gg_symbol_options options = { .cache_dir = "", .offline = true };
+	struct gg_known_symbols *known;
+	struct fixture f;
+
+	if (!fixture_begin(&f))
+		SKIP("no compiler or binutils");
+	CHECK(fixture_shell(&f, "cc -O2 -g -Wl,--build-id=none '%s' -o program",
+	                    fixture_source("plain.c")));
+	REQUIRE(gg_known_symbols_new(&known, NULL) == 0);
+	for (int i = 0; i < 3; i++) {
+		struct gg_symbolize_result result;
+		struct made_profile made;
+		char stack[600];
+
+		made_begin(&made, NULL, 1000, 1);
+		snprintf(stack, sizeof(stack), "[%s]0x%" PRIx64, fixture_path(&f, "program"),
+		         fixture_symbol(&f, "program", names[1]));
+		made_sample(&made, made_stack(&made, stack), 64, 5, GG_TIME_NONE);
+		REQUIRE(gg_symbolize_with(made.profile, &options, known, &result, NULL) == 0);
+		CHECK_EQ_U64(result.named_count, 1);
+		CHECK_EQ_U64(gg_known_symbols_bytes(known), 0);
+		gg_profile_close(made.profile);
+	}
 	gg_known_symbols_free(known);
 	fixture_end(&f);
 }

@@ -13,7 +13,7 @@
 #include "base/map.h"
 #include "base/time_units.h"
 
-enum { KNOWN_MAX = 1 << 16, LOOK_UPS_MAX = 1 << 12, KNOWN_SECONDS = 3600 };
+enum { KNOWN_BYTES_MAX = 16 << 20, KNOWN_MODULES_MAX = 1 << 14, KNOWN_SECONDS = 3600 };
 
 /* An address, and where its answer is. */
 struct known_place {
@@ -27,13 +27,19 @@ struct known_module {
 	size_t build_id_bytes;
 	GG_ARRAY(struct known_place) places;     /* by address */
 	const struct gg_symbol_outcome *outcome; /* NULL: not looked up yet */
+	bool has_passing;                        /* some of its answers are for one look-up alone */
+};
+
+struct look_up {
+	struct gg_symbols *symbols; /* NULL: nobody needs them */
+	size_t place_count;         /* of all modules, here */
 };
 
 struct gg_known_symbols {
 	struct gg_map map; /* numbers of modules, by path and build-id */
 	GG_ARRAY(struct known_module) modules;
-	GG_ARRAY(struct gg_symbols *) look_ups;
-	size_t place_count;
+	GG_ARRAY(struct look_up) look_ups;
+	size_t bytes; /* of look-ups and places */
 	uint64_t start_ns;
 };
 
@@ -45,7 +51,7 @@ static void forget(struct gg_known_symbols *known)
 		gg_array_done(&known->modules.items[i].places);
 	}
 	for (size_t i = 0; i < known->look_ups.count; i++)
-		gg_symbols_free(known->look_ups.items[i]);
+		gg_symbols_free(known->look_ups.items[i].symbols);
 	gg_map_done(&known->map);
 	gg_array_done(&known->modules);
 	gg_array_done(&known->look_ups);
@@ -69,24 +75,71 @@ void gg_known_symbols_free(struct gg_known_symbols *known)
 	free(known);
 }
 
+static const struct gg_symbol_outcome *outcome_of(const struct gg_known_symbols *known,
+                                                  const struct known_place *place)
+{
+	return gg_symbols_outcome(known->look_ups.items[place->look_up].symbols, place->asked);
+}
+
+/* True for an outcome that may have been for want of time. */
+static bool is_passing(const struct gg_symbol_outcome *outcome)
+{
+	return outcome->status == GG_SYMBOL_UNREADABLE;
+}
+
+/* Lets a place go, and its look-up with the last one. */
+static void forget_place(struct gg_known_symbols *known, const struct known_place *place)
+{
+	struct look_up *look_up = &known->look_ups.items[place->look_up];
+
+	known->bytes -= sizeof(*place);
+	if (--look_up->place_count > 0)
+		return;
+	known->bytes -= gg_symbols_bytes(look_up->symbols);
+	gg_symbols_free(look_up->symbols);
+	look_up->symbols = NULL;
+}
+
+/* Forgets a module's answers that are for one look-up alone. */
+static void forget_passing(struct gg_known_symbols *known, struct known_module *module)
+{
+	size_t count = 0;
+
+	module->outcome = NULL;
+	module->has_passing = false;
+	for (size_t i = 0; i < module->places.count; i++) {
+		struct known_place place = module->places.items[i];
+		const struct gg_symbol_outcome *outcome = outcome_of(known, &place);
+
+		if (is_passing(outcome)) {
+			forget_place(known, &place);
+			continue;
+		}
+		if (module->outcome == NULL || outcome->status < module->outcome->status)
+			module->outcome = outcome;
+		module->places.items[count++] = place;
+	}
+	module->places.count = count;
+}
+
 void gg_known_symbols_begin(struct gg_known_symbols *known)
 {
-	if (known->place_count > KNOWN_MAX || known->look_ups.count > LOOK_UPS_MAX ||
-	    known->modules.count > KNOWN_MAX ||
+	if (known->bytes > KNOWN_BYTES_MAX || known->modules.count > KNOWN_MODULES_MAX ||
 	    gg_clock_monotonic_ns() - known->start_ns > KNOWN_SECONDS * GG_NS_PER_S) {
 		forget(known);
 		return;
 	}
-	for (size_t i = 0; i < known->modules.count; i++) {
-		struct known_module *module = &known->modules.items[i];
+	for (size_t i = 0; i < known->modules.count; i++)
+		if (known->modules.items[i].has_passing)
+			forget_passing(known, &known->modules.items[i]);
+	while (known->look_ups.count > 0 &&
+	       known->look_ups.items[known->look_ups.count - 1].symbols == NULL)
+		known->look_ups.count--;
+}
 
-		/* That may have been for want of time. */
-		if (module->outcome == NULL || module->outcome->status != GG_SYMBOL_UNREADABLE)
-			continue;
-		known->place_count -= module->places.count;
-		module->places.count = 0;
-		module->outcome = NULL;
-	}
+size_t gg_known_symbols_bytes(const struct gg_known_symbols *known)
+{
+	return known->bytes;
 }
 
 struct wanted_module {
@@ -160,17 +213,19 @@ static void keep_module(struct gg_known_symbols *known, struct known_module *mod
 {
 	uint32_t look_up = (uint32_t)known->look_ups.count;
 	const struct gg_symbol_outcome *outcome = gg_symbols_outcome(
-		known->look_ups.items[look_up - 1], number);
+		known->look_ups.items[look_up - 1].symbols, number);
 
 	for (uint32_t i = 0; i < asked->address_count; i++)
 		module->places.items[module->places.count++] = (struct known_place){
 			asked->addresses[i], look_up - 1, number, i
 		};
-	known->place_count += asked->address_count;
+	known->bytes += asked->address_count * sizeof(struct known_place);
+	known->look_ups.items[look_up - 1].place_count += asked->address_count;
+	module->has_passing |= is_passing(outcome);
 	if (module->places.count > 1)
 		qsort(module->places.items, module->places.count, sizeof(*module->places.items),
 		      compare_places);
-	/* One that could not be read stays, so that the next look-up begins anew. */
+	/* The outcome of a file that could not be read is the last word until the next look-up. */
 	if (module->outcome == NULL || outcome->status == GG_SYMBOL_UNREADABLE ||
 	    (module->outcome->status != GG_SYMBOL_UNREADABLE &&
 	     outcome->status < module->outcome->status))
@@ -184,20 +239,16 @@ int gg_known_symbols_keep(struct gg_known_symbols *known, struct gg_symbols *sym
 	if (!gg_array_reserve(&known->look_ups, known->look_ups.count + 1))
 		return -ENOMEM;
 	for (size_t i = 0; i < count; i++) {
-		struct known_module *module = numbers[i] != UINT32_MAX
-		                                      ? &known->modules.items[numbers[i]]
-		                                      : NULL;
+		struct known_module *module = &known->modules.items[numbers[i]];
 
-		if (module != NULL &&
-		    !gg_array_reserve(&module->places,
+		if (!gg_array_reserve(&module->places,
 		                      module->places.count + asked[i].address_count))
 			return -ENOMEM;
 	}
-	known->look_ups.items[known->look_ups.count++] = symbols;
+	known->look_ups.items[known->look_ups.count++] = (struct look_up){ .symbols = symbols };
+	known->bytes += gg_symbols_bytes(symbols);
 	for (size_t i = 0; i < count; i++)
-		if (numbers[i] != UINT32_MAX)
-			keep_module(known, &known->modules.items[numbers[i]], &asked[i],
-			            (uint32_t)i);
+		keep_module(known, &known->modules.items[numbers[i]], &asked[i], (uint32_t)i);
 	return 0;
 }
 
@@ -207,7 +258,7 @@ size_t gg_known_symbols_frames(const struct gg_known_symbols *known, uint32_t mo
 	const struct known_place *place = find(known, module, address);
 
 	return place == NULL ? 0
-	                     : gg_symbols_frames(known->look_ups.items[place->look_up],
+	                     : gg_symbols_frames(known->look_ups.items[place->look_up].symbols,
 	                                         place->asked, place->index, ret_frames);
 }
 

@@ -11,8 +11,10 @@
  *
  * Never wrong  a file is known by its build-id; one without it is looked up each time.
  * Late         debug information that is installed later takes effect after KNOWN_SECONDS: then the
- *              module forgets everything.  It does so if it knows KNOWN_MAX addresses as well.
- * Memory       some 100 bytes an address.
+ *              module forgets everything.  It does so beyond KNOWN_BYTES_MAX as well.
+ * Passing      a file that could not be read, perhaps for want of time, is read again by the next
+ *              look-up.
+ * Memory       KNOWN_BYTES_MAX, and the answers of one look-up; some 250 bytes an address.
  * Threads      one owner at a time.
  */
 #pragma once
@@ -30,11 +32,13 @@ void gg_known_symbols_begin(struct gg_known_symbols *known);
 /* Returns the number of a module with a build-id; UINT32_MAX: memory ran out. */
 uint32_t gg_known_symbols_module(struct gg_known_symbols *known,
                                  const struct gg_symbol_module *module);
+/* The memory that the answers take. */
+size_t gg_known_symbols_bytes(const struct gg_known_symbols *known);
 bool gg_known_symbols_has(const struct gg_known_symbols *known, uint32_t module, uint64_t address);
 
 /*
- * Takes over the answers for asked[0..count), which are about the modules `numbers`; UINT32_MAX: a
- * module of which nothing is kept.  -ENOMEM: nothing changed, and the caller keeps them.
+ * Takes over the answers for asked[0..count), which are about the modules `numbers`; each has
+ * addresses.  -ENOMEM: nothing changed, and the caller keeps them.
  */
 GG_MUST_CHECK int gg_known_symbols_keep(struct gg_known_symbols *known, struct gg_symbols *symbols,
                                         const struct gg_symbol_module *asked,

@@ -41,7 +41,7 @@ struct work {
 	GG_ARRAY(struct asked_module) modules; /* by id; id 0 means that a frame has no module */
 	GG_ARRAY(uint8_t) known;               /* by frame: KNOWN_NOTHING ... _LINE */
 	struct gg_known_symbols *names;        /* of earlier look-ups; NULL: none */
-	struct gg_symbols *symbols;            /* of this one; NULL: none, or `names` has them */
+	struct gg_symbols *symbols;            /* of this one, for modules without a `known` */
 	struct gg_error *error;
 };
 
@@ -340,16 +340,48 @@ static bool leave_out_known(const struct work *work, struct asked_module *module
 	return true;
 }
 
-/* Asks for asked[0..count), and lets `names` keep the answers if it can. */
-static int ask(struct work *work, const struct gg_symbol_module *asked, const uint32_t *numbers,
-               size_t count, const struct gg_symbol_options *options)
-{
-	int status = gg_symbols_resolve(&work->symbols, asked, count, options, work->error);
+/* What a look-up asks. */
+struct questions {
+	GG_ARRAY(struct gg_symbol_module) modules;
+	GG_ARRAY(uint32_t) numbers; /* of the modules in `names` */
+};
 
-	if (status < 0 || work->names == NULL)
+static bool add_question(struct questions *questions, const struct gg_symbol_module *module,
+                         uint32_t number)
+{
+	return gg_array_push(&questions->modules, *module) &&
+	       gg_array_push(&questions->numbers, number);
+}
+
+static void questions_done(struct questions *questions)
+{
+	gg_array_done(&questions->modules);
+	gg_array_done(&questions->numbers);
+}
+
+static int ask(struct work *work, const struct questions *questions,
+               const struct gg_symbol_options *options, struct gg_symbols **ret_symbols)
+{
+	if (questions->modules.count == 0)
+		return 0;
+	return gg_symbols_resolve(ret_symbols, questions->modules.items, questions->modules.count,
+	                          options, work->error);
+}
+
+/* Asks, and lets `names` keep the answers. */
+static int ask_and_keep(struct work *work, const struct questions *questions,
+                        const struct gg_symbol_options *options)
+{
+	struct gg_symbols *symbols = NULL;
+	int status = ask(work, questions, options, &symbols);
+
+	if (status < 0 || symbols == NULL)
 		return status;
-	if (gg_known_symbols_keep(work->names, work->symbols, asked, numbers, count) < 0)
+	if (gg_known_symbols_keep(work->names, symbols, questions->modules.items,
+	                          questions->numbers.items, questions->modules.count) < 0) {
+		gg_symbols_free(symbols);
 		return gg_error_memory(work->error, "resolving symbols");
+	}
 	return 0;
 }
 
@@ -357,10 +389,9 @@ static int ask(struct work *work, const struct gg_symbol_module *asked, const ui
 static int resolve(struct gg_profile *profile, struct work *work,
                    const struct gg_symbol_options *options, struct gg_symbolize_result *result)
 {
-	struct gg_symbol_module *asked = calloc(work->modules.count + 1, sizeof(*asked));
-	uint32_t *numbers = calloc(work->modules.count + 1, sizeof(*numbers));
-	bool has_room = asked != NULL && numbers != NULL, is_kept = false;
-	size_t count = 0;
+	/* What `names` keeps has a look-up of its own: it would keep the other answers with it. */
+	struct questions own = { 0 }, kept = { 0 };
+	bool has_room = true;
 	int status = 0;
 
 	for (size_t i = 1; has_room && i < work->modules.count; i++) {
@@ -373,23 +404,22 @@ static int resolve(struct gg_profile *profile, struct work *work,
 		result->module_count++;
 		if (question.address_count == 0)
 			continue;
-		module->asked = count;
-		numbers[count] = module->known;
-		asked[count++] = question;
+		module->asked = own.modules.count;
+		has_room = has_room && add_question(module->known == UINT32_MAX ? &own : &kept,
+		                                    &question, module->known);
 	}
 	if (!has_room)
 		status = gg_error_memory(work->error, "resolving symbols");
-	if (status == 0 && count > 0) {
-		status = ask(work, asked, numbers, count, options);
-		is_kept = status == 0 && work->names != NULL;
-	}
+	if (status == 0)
+		status = ask(work, &own, options, &work->symbols);
+	if (status == 0)
+		status = ask_and_keep(work, &kept, options);
 	for (size_t i = 1; status == 0 && i < work->modules.count; i++)
 		if (work->modules.items[i].frames.count > 0)
 			status = write_module(profile, work, (uint32_t)i, result);
-	if (!is_kept)
-		gg_symbols_free(work->symbols);
-	free(asked);
-	free(numbers);
+	gg_symbols_free(work->symbols);
+	questions_done(&own);
+	questions_done(&kept);
 	return status;
 }
 

@@ -88,6 +88,23 @@ void gg_symbols_free(struct gg_symbols *symbols)
 	free(symbols);
 }
 
+size_t gg_symbols_bytes(const struct gg_symbols *symbols)
+{
+	size_t bytes = sizeof(*symbols);
+
+	for (size_t i = 0; i < symbols->count; i++) {
+		const struct gg_module_result *result = &symbols->results[i];
+
+		bytes += sizeof(*result) + result->bytes.capacity +
+		         result->asked_count * sizeof(*result->positions);
+		if (result->addresses != NULL)
+			bytes += result->asked_count * sizeof(*result->addresses);
+		if (result->frames != NULL)
+			bytes += result->blob.header->frame_count * sizeof(*result->frames);
+	}
+	return bytes;
+}
+
 /* --- results ------------------------------------------------------------------------------ */
 
 /*
@@ -132,6 +149,8 @@ int gg_module_result_take(struct gg_module_result *result, struct gg_buf *bytes)
 	struct gg_symbol_frame *frames;
 	struct gg_blob blob;
 
+	/* The buffer had room for more. */
+	gg_buf_trim(bytes);
 	if (bytes->data == NULL || gg_blob_read(&blob, bytes->data, bytes->length) < 0 ||
 	    !answers_the_question(result, &blob))
 		return -EBADMSG;
