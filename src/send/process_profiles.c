@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/hash.h"
 #include "base/path.h"
 #include "send/sender.h"
@@ -48,6 +49,22 @@ static void forget_allocated(struct gg_extract *extract)
 	gg_extract_expose(extract, false, &extract->allocated);
 }
 
+/*
+ * Commits a body, and sends it at once while the look has time for that: a slow receiver must not
+ * stretch the look, which is one moment for all processes.
+ */
+static void commit(struct sender *sender, uint64_t number)
+{
+	/* A fleet's answers change what the look at the next processes sends. */
+	bool sends_now = sender->options->facts.receiver->form != GG_RECEIVER_FLEET &&
+	                 sender->look_sends_ns > 0 && !gg_sender_is_ending(sender);
+	uint64_t start_ns = gg_clock_monotonic_ns(), took_ns;
+
+	gg_send_queue_commit(sender->queue, number, sends_now);
+	took_ns = gg_clock_monotonic_ns() - start_ns;
+	sender->look_sends_ns -= took_ns < sender->look_sends_ns ? took_ns : sender->look_sends_ns;
+}
+
 /* Puts a body into the queue, notes what it has, and lets it go, at once if nothing else waits. */
 int gg_sender_put(struct sender *sender, struct seen_process *seen, const struct gg_send_item *item,
                   struct gg_sent_totals *totals)
@@ -63,10 +80,7 @@ int gg_sender_put(struct sender *sender, struct seen_process *seen, const struct
 		gg_send_queue_cancel(sender->queue, number);
 		return status;
 	}
-	/* A fleet's answers change what the look at the next processes sends. */
-	gg_send_queue_commit(sender->queue, number,
-	                     sender->options->facts.receiver->form != GG_RECEIVER_FLEET &&
-	                             !gg_sender_is_ending(sender));
+	commit(sender, number);
 	sender->result->profile_count++;
 	return 0;
 }

@@ -35,6 +35,8 @@ enum {
 	BACKOFF_LEAST_MS = 1000,
 	BACKOFF_MOST_MS = 60000,
 	CLEAN_EVERY = 1440, /* looks */
+	SENDS_SHARE = 10,   /* of the time between looks for attempts within a look: its tenth */
+	SENDS_MOST_MS = 1000,
 };
 #define FLUSH_MAX_SECONDS 1e9
 
@@ -176,12 +178,24 @@ static bool is_fleet(const struct sender *sender)
 	return sender->options->facts.receiver->form == GG_RECEIVER_FLEET;
 }
 
+/* A single look may take its time. */
+static uint64_t look_sends_ns(const struct sender *sender)
+{
+	double share_ns = sender->options->every_seconds * (double)GG_NS_PER_S / SENDS_SHARE;
+	const uint64_t most_ns = SENDS_MOST_MS * GG_NS_PER_MS;
+
+	if (!(share_ns > 0))
+		return UINT64_MAX;
+	return share_ns < (double)most_ns ? (uint64_t)share_ns : most_ns;
+}
+
 static int look(struct sender *sender)
 {
 	const char *target = sender->options->target;
 
 	sender->result->look_count++;
 	sender->refused_count = 0;
+	sender->look_sends_ns = look_sends_ns(sender);
 	if (is_fleet(sender) && (target == NULL || gg_find_region_is_pid(target) ||
 	                         gg_region_list_is_directory(target) || is_region(target)))
 		return gg_sender_look_for_fleet_at_regions(sender);

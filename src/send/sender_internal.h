@@ -72,6 +72,7 @@ struct sender {
 	struct gg_map seen_map; /* indices, by owner */
 	uint64_t start_wall_ns;
 	uint64_t end_by_ns;     /* of the flush; 0: it has not begun */
+	uint64_t look_sends_ns; /* what this look may still take for attempts */
 	uint64_t outline_bytes; /* of all outlines */
 	bool is_stopped, has_ended, is_full;
 	uint64_t skipped_count; /* looks at processes while the queue was full */

@@ -9,6 +9,7 @@ Receiver.plan is a list of what to do with the next requests; "ok" if it is empt
   "cut", "mute"        takes the request, and closes in the reply's head, or says nothing
   "reset"              closes before it reads the body
   "slow"               takes and answers each byte on its own
+  "late", "held"       200 after more than a second, or after Receiver.released
   "garbage", "endless" a reply that is no HTTP, or one without end
 """
 
@@ -127,7 +128,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         with receiver.lock:
             what = receiver.plan.pop(0) if receiver.plan else receiver.default
         # The next request may come by the same connection where this one ends well.
-        self.close_connection = not (what in ("ok", "partial", "page") or isinstance(what, (int, tuple)))
+        self.close_connection = not (what in ("ok", "partial", "page", "late", "held") or isinstance(what, (int, tuple)))
         if what == "reset":
             self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             self.connection.close()
@@ -137,7 +138,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if len(body) < length:
             self.close_connection = True
             return  # the sender was killed
-        taken = what in ("ok", "partial", "cut", "mute", "chunked", "garbage", "endless", "slow")
+        taken = what in ("ok", "partial", "cut", "mute", "chunked", "garbage", "endless", "slow", "late", "held")
         with receiver.lock:
             receiver.requests.append(Request(self.path, self.headers, body, taken))
         try:
@@ -159,6 +160,12 @@ class Handler(http.server.BaseHTTPRequestHandler):
             for byte in b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok":
                 self.connection.sendall(bytes([byte]))
                 time.sleep(0.002)
+        elif what in ("late", "held"):
+            if what == "late":
+                time.sleep(1.1)
+            else:
+                self.server.receiver.released.wait(60)
+            self.reply(200)
         elif what == "cut":
             self.connection.sendall(b"HTTP/1.1 20")
         elif what == "mute":
@@ -175,7 +182,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 class Receiver:
     def __init__(self, port=0, context=None, kind=http.server.ThreadingHTTPServer):
         self.plan, self.requests, self.connections, self.default = [], [], [], "ok"
-        self.lock, self.stopped = threading.Lock(), threading.Event()
+        self.lock, self.stopped, self.released = threading.Lock(), threading.Event(), threading.Event()
         kind.allow_reuse_address, kind.request_queue_size = True, 64
         self.server = kind(("127.0.0.1", port), Handler)
         self.server.receiver, self.server.daemon_threads = self, True

@@ -619,6 +619,31 @@ def pauses():
     program.end()
 
 
+def slow():
+    """A slow receiver does not stretch a look: after a second of it, profiles wait for its end."""
+    if "AGENT" not in os.environ:
+        return
+    os.mkdir("slow")
+    programs = [Program("slow") for _ in range(3)]
+    for program in programs:
+        program.allocate(500)
+    with Receiver() as receiver:
+        receiver.plan = ["late", "held"]
+        sender = Sender("slow", receiver, "slow-state", "--every", "3600", "--timeout", "60")
+        while len(receiver.requests) < 2 and sender.process.poll() is None:
+            time.sleep(0.02)
+        waiting = len(bodies(state_of("slow-state")))
+        receiver.released.set()
+        check("a_look_goes_on_while_its_receiver_is_slow",
+              expect(waiting == 2, f"{waiting} profiles when the receiver had the second one"))
+        while len(receiver.requests) < 3 and sender.process.poll() is None:
+            time.sleep(0.02)
+        sender.process.kill()
+        sender.end()
+    for program in programs:
+        program.end()
+
+
 def by_stack(bodies):
     """By type and stack: the values of the last profile of each type, and the sums of all profiles.
 
@@ -969,6 +994,7 @@ def run():
     clock_steps()
     idle()
     pauses()
+    slow()
     two_ways()
     heirs()
     forks()
