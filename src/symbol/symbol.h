@@ -98,6 +98,7 @@ struct gg_symbol_outcome {
 	const char *text;        /* advice for the user; "" if nothing is missing */
 	size_t unresolved_count; /* given addresses without a name, including duplicates */
 	bool from_cache;         /* every answer is from the cache; no file was opened */
+	bool is_second_try;      /* without DWARF, as the first worker failed or took too long */
 };
 
 struct gg_symbol_options {

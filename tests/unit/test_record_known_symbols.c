@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_record_known_symbols - shows that an address keeps the answer of its own look-up. */
+/*
+ * test_record_known_symbols - shows that an address keeps the answer of its own look-up.
+ *
+ * The test has a dwarf_begin_elf() of its own, which can end the worker that calls it.
+ */
+#include <dlfcn.h>
+#include <elfutils/libdw.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,6 +17,19 @@
 #include "record/symbols/symbolize.h"
 #include "symbol/fixture.h"
 #include "test.h"
+
+static bool dwarf_is_deadly;
+
+Dwarf *dwarf_begin_elf(Elf *elf, Dwarf_Cmd command, Elf_Scn *group)
+{
+	Dwarf *(*next)(Elf *, Dwarf_Cmd, Elf_Scn *);
+	void *function = dlsym(RTLD_NEXT, "dwarf_begin_elf");
+
+	if (dwarf_is_deadly)
+		_exit(1);
+	memcpy(&next, &function, sizeof(next));
+	return next(elf, command, group);
+}
 
 static const char *const names[] = { "outer", "main", "hidden" };
 
@@ -117,6 +136,36 @@ TEST(a_file_that_could_not_be_read_is_read_again)
 	CHECK(gg_known_symbols_outcome(known, number)->status == GG_SYMBOL_UNREADABLE);
 	gg_known_symbols_begin(known);
 	CHECK(!gg_known_symbols_has(known, number, fixture_symbol(&f, "whole", names[0])));
+	gg_known_symbols_free(known);
+	fixture_end(&f);
+}
+
+TEST(a_file_that_was_read_without_dwarf_alone_is_read_again)
+{
+	uint8_t id[FIXTURE_ID_MAX];
+	struct gg_symbol_module module = { .build_id = id };
+	struct gg_known_symbols *known;
+	struct fixture f;
+	uint32_t number;
+
+	if (!fixture_begin(&f))
+		SKIP("no compiler or binutils");
+	CHECK(fixture_shell(&f, "cc -O2 -g -Wl,--build-id '%s' -o whole", fixture_source("plain.c")));
+	module.path = fixture_path(&f, "whole");
+	module.build_id_bytes = fixture_build_id(&f, "whole", id);
+	REQUIRE(gg_known_symbols_new(&known, NULL) == 0);
+	dwarf_is_deadly = true;
+	learn(known, &f, module, 0, 2);
+	dwarf_is_deadly = false;
+	number = gg_known_symbols_module(known, &module);
+	CHECK(gg_known_symbols_outcome(known, number)->status == GG_SYMBOL_NAMES);
+	CHECK(has_name(known, number, fixture_symbol(&f, "whole", names[1]), names[1]));
+	gg_known_symbols_begin(known);
+	CHECK(!gg_known_symbols_has(known, number, fixture_symbol(&f, "whole", names[1])));
+	learn(known, &f, module, 0, 2);
+	gg_known_symbols_begin(known);
+	CHECK(gg_known_symbols_outcome(known, number)->status == GG_SYMBOL_FULL);
+	CHECK(has_name(known, number, fixture_symbol(&f, "whole", names[1]), names[1]));
 	gg_known_symbols_free(known);
 	fixture_end(&f);
 }

@@ -84,7 +84,7 @@ static const struct gg_symbol_outcome *outcome_of(const struct gg_known_symbols 
 /* True for an outcome that may have been for want of time. */
 static bool is_passing(const struct gg_symbol_outcome *outcome)
 {
-	return outcome->status == GG_SYMBOL_UNREADABLE;
+	return outcome->status == GG_SYMBOL_UNREADABLE || outcome->is_second_try;
 }
 
 /* Lets a place go, and its look-up with the last one. */

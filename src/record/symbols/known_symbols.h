@@ -12,8 +12,8 @@
  * Never wrong  a file is known by its build-id; one without it is looked up each time.
  * Late         debug information that is installed later takes effect after KNOWN_SECONDS: then the
  *              module forgets everything.  It does so beyond KNOWN_BYTES_MAX as well.
- * Passing      a file that could not be read, perhaps for want of time, is read again by the next
- *              look-up.
+ * Passing      a file that could not be read, or only without DWARF, perhaps for want of time, is
+ *              read again by the next look-up.
  * Memory       KNOWN_BYTES_MAX, and the answers of one look-up; some 250 bytes an address.
  * Threads      one owner at a time.
  */

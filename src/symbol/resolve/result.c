@@ -168,6 +168,7 @@ int gg_module_result_take(struct gg_module_result *result, struct gg_buf *bytes)
 	result->outcome.status = (enum gg_symbol_status)blob.header->status;
 	result->outcome.text = blob.strings + blob.header->text;
 	result->outcome.from_cache = blob.header->from_cache != 0;
+	result->outcome.is_second_try = result->is_second_try;
 	for (size_t i = 0; i < result->asked_count; i++)
 		result->outcome.unresolved_count += !has_name(&blob, result->positions[i]);
 	free(result->addresses);
