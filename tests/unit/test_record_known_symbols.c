@@ -111,95 +111,102 @@ TEST(an_address_has_the_answer_of_its_own_look_up)
 	fixture_end(&f);
 }
 
+/* A file "program" with a build-id, a copy of it, and symbols that know neither. */
+struct whole {
+	struct fixture f;
+	uint8_t id[FIXTURE_ID_MAX];
+	struct gg_symbol_module module; /* of "program" */
+	struct gg_known_symbols *known;
+};
+
+/* Returns false if no compiler is installed. */
+static bool whole_begin(struct whole *whole)
+{
+	if (!fixture_begin(&whole->f))
+		return false;
+	CHECK(fixture_shell(&whole->f, "cc -O2 -g -Wl,--build-id '%s' -o whole && cp whole program",
+	                    fixture_source("plain.c")));
+	whole->module = (struct gg_symbol_module){
+		.path = fixture_path(&whole->f, "program"),
+		.build_id = whole->id,
+		.build_id_bytes = fixture_build_id(&whole->f, "whole", whole->id),
+	};
+	REQUIRE(gg_known_symbols_new(&whole->known, NULL) == 0);
+	return true;
+}
+
+static void whole_end(struct whole *whole)
+{
+	gg_known_symbols_free(whole->known);
+	fixture_end(&whole->f);
+}
+
 TEST(a_file_that_could_not_be_read_is_read_again)
 {
-	uint8_t id[FIXTURE_ID_MAX];
-	struct gg_symbol_module module = { .build_id = id };
-	struct gg_known_symbols *known;
-	struct fixture f;
+	struct whole whole;
 	uint32_t number;
 
-	if (!fixture_begin(&f))
+	if (!whole_begin(&whole))
 		SKIP("no compiler or binutils");
-	CHECK(fixture_shell(&f, "cc -O2 -g -Wl,--build-id '%s' -o whole && cp whole program",
-	                    fixture_source("plain.c")));
-	module.path = fixture_path(&f, "program");
-	module.build_id_bytes = fixture_build_id(&f, "whole", id);
-	REQUIRE(gg_known_symbols_new(&known, NULL) == 0);
-	learn(known, &f, module, 1, 3);
-	number = gg_known_symbols_module(known, &module);
-	CHECK(gg_known_symbols_outcome(known, number)->status == GG_SYMBOL_FULL);
-	CHECK(fixture_shell(&f, ": >program"));
-	learn(known, &f, module, 0, 1);
-	CHECK(has_name(known, number, fixture_symbol(&f, "whole", names[1]), names[1]));
-	CHECK(gg_known_symbols_has(known, number, fixture_symbol(&f, "whole", names[0])));
-	CHECK(gg_known_symbols_outcome(known, number)->status == GG_SYMBOL_UNREADABLE);
-	gg_known_symbols_begin(known);
-	CHECK(!gg_known_symbols_has(known, number, fixture_symbol(&f, "whole", names[0])));
-	gg_known_symbols_free(known);
-	fixture_end(&f);
+	learn(whole.known, &whole.f, whole.module, 1, 3);
+	number = gg_known_symbols_module(whole.known, &whole.module);
+	CHECK(gg_known_symbols_outcome(whole.known, number)->status == GG_SYMBOL_FULL);
+	CHECK(fixture_shell(&whole.f, ": >program"));
+	learn(whole.known, &whole.f, whole.module, 0, 1);
+	CHECK(has_name(whole.known, number, fixture_symbol(&whole.f, "whole", names[1]), names[1]));
+	CHECK(gg_known_symbols_has(whole.known, number,
+	                           fixture_symbol(&whole.f, "whole", names[0])));
+	CHECK(gg_known_symbols_outcome(whole.known, number)->status == GG_SYMBOL_UNREADABLE);
+	gg_known_symbols_begin(whole.known);
+	CHECK(!gg_known_symbols_has(whole.known, number,
+	                            fixture_symbol(&whole.f, "whole", names[0])));
+	whole_end(&whole);
 }
 
 TEST(a_file_that_was_read_without_dwarf_alone_is_read_again)
 {
-	uint8_t id[FIXTURE_ID_MAX];
-	struct gg_symbol_module module = { .build_id = id };
-	struct gg_known_symbols *known;
-	struct fixture f;
+	struct whole whole;
 	uint32_t number;
 
-	if (!fixture_begin(&f))
+	if (!whole_begin(&whole))
 		SKIP("no compiler or binutils");
-	CHECK(fixture_shell(&f, "cc -O2 -g -Wl,--build-id '%s' -o whole", fixture_source("plain.c")));
-	module.path = fixture_path(&f, "whole");
-	module.build_id_bytes = fixture_build_id(&f, "whole", id);
-	REQUIRE(gg_known_symbols_new(&known, NULL) == 0);
 	dwarf_is_deadly = true;
-	learn(known, &f, module, 0, 2);
+	learn(whole.known, &whole.f, whole.module, 0, 2);
 	dwarf_is_deadly = false;
-	number = gg_known_symbols_module(known, &module);
-	CHECK(gg_known_symbols_outcome(known, number)->status == GG_SYMBOL_NAMES);
-	CHECK(has_name(known, number, fixture_symbol(&f, "whole", names[1]), names[1]));
-	gg_known_symbols_begin(known);
-	CHECK(!gg_known_symbols_has(known, number, fixture_symbol(&f, "whole", names[1])));
-	learn(known, &f, module, 0, 2);
-	gg_known_symbols_begin(known);
-	CHECK(gg_known_symbols_outcome(known, number)->status == GG_SYMBOL_FULL);
-	CHECK(has_name(known, number, fixture_symbol(&f, "whole", names[1]), names[1]));
-	gg_known_symbols_free(known);
-	fixture_end(&f);
+	number = gg_known_symbols_module(whole.known, &whole.module);
+	CHECK(gg_known_symbols_outcome(whole.known, number)->status == GG_SYMBOL_NAMES);
+	CHECK(has_name(whole.known, number, fixture_symbol(&whole.f, "whole", names[1]), names[1]));
+	gg_known_symbols_begin(whole.known);
+	CHECK(!gg_known_symbols_has(whole.known, number,
+	                            fixture_symbol(&whole.f, "whole", names[1])));
+	learn(whole.known, &whole.f, whole.module, 0, 2);
+	gg_known_symbols_begin(whole.known);
+	CHECK(gg_known_symbols_outcome(whole.known, number)->status == GG_SYMBOL_FULL);
+	CHECK(has_name(whole.known, number, fixture_symbol(&whole.f, "whole", names[1]), names[1]));
+	whole_end(&whole);
 }
 
 TEST(answers_that_pass_take_no_memory)
 {
-	uint8_t id[FIXTURE_ID_MAX];
-	struct gg_symbol_module module = { .build_id = id };
-	struct gg_known_symbols *known;
-	struct fixture f;
+	struct whole whole;
 	size_t bytes;
 
-	if (!fixture_begin(&f))
+	if (!whole_begin(&whole))
 		SKIP("no compiler or binutils");
-	CHECK(fixture_shell(&f, "cc -O2 -g -Wl,--build-id '%s' -o whole && cp whole program",
-	                    fixture_source("plain.c")));
-	module.path = fixture_path(&f, "program");
-	module.build_id_bytes = fixture_build_id(&f, "whole", id);
-	REQUIRE(gg_known_symbols_new(&known, NULL) == 0);
-	learn(known, &f, module, 1, 3);
-	bytes = gg_known_symbols_bytes(known);
+	learn(whole.known, &whole.f, whole.module, 1, 3);
+	bytes = gg_known_symbols_bytes(whole.known);
 	CHECK_MSG(bytes > 0 && bytes < 16384, "%zu bytes", bytes);
-	CHECK(fixture_shell(&f, ": >program"));
+	CHECK(fixture_shell(&whole.f, ": >program"));
 	for (int i = 0; i < 3; i++) {
-		learn(known, &f, module, 0, 1);
-		CHECK(gg_known_symbols_bytes(known) > bytes);
-		gg_known_symbols_begin(known);
-		CHECK_EQ_U64(gg_known_symbols_bytes(known), bytes);
+		learn(whole.known, &whole.f, whole.module, 0, 1);
+		CHECK(gg_known_symbols_bytes(whole.known) > bytes);
+		gg_known_symbols_begin(whole.known);
+		CHECK_EQ_U64(gg_known_symbols_bytes(whole.known), bytes);
 	}
 	/* The answers of the first look-up stay. */
-	CHECK(has_name(known, gg_known_symbols_module(known, &module),
-	               fixture_symbol(&f, "whole", names[1]), names[1]));
-	gg_known_symbols_free(known);
-	fixture_end(&f);
+	CHECK(has_name(whole.known, gg_known_symbols_module(whole.known, &whole.module),
+	               fixture_symbol(&whole.f, "whole", names[1]), names[1]));
+	whole_end(&whole);
 }
 
 TEST(a_program_without_a_build_id_is_not_kept)

@@ -114,8 +114,8 @@ static enum gg_http_result post_it(double timeout_seconds)
 
 /*
  * Serves by a plan with a letter for each request: 'k' replies and keeps the connection, 'c' closes
- * it after its reply without a word, 'm' closes it without a reply, 'n' replies without a length and
- * closes if the request demands that.  The exit status is the number of connections.
+ * it after its reply without a word, 'm' closes it without a reply, 'n' replies without a length
+ * and closes if the request demands that.  The exit status is the number of connections.
  */
 static pid_t serve_by_plan(int listener, const char *plan)
 {
@@ -226,7 +226,7 @@ TEST(a_server_that_breaks_its_promise_is_trusted_no_more)
 	close(server);
 }
 
-/* With the deadline of a minute, the server gives up first, and its exit status is none. */
+/* The server gives up before the deadline of a minute. */
 TEST(a_reply_without_a_length_ends_soon)
 {
 	struct gg_http_kept mine = GG_HTTP_KEPT_NONE;

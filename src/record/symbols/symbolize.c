@@ -340,7 +340,7 @@ static bool leave_out_known(const struct work *work, struct asked_module *module
 	return true;
 }
 
-/* What a look-up asks. */
+/* The modules of a look-up. */
 struct questions {
 	GG_ARRAY(struct gg_symbol_module) modules;
 	GG_ARRAY(uint32_t) numbers; /* of the modules in `names` */
@@ -389,7 +389,7 @@ static int ask_and_keep(struct work *work, const struct questions *questions,
 static int resolve(struct gg_profile *profile, struct work *work,
                    const struct gg_symbol_options *options, struct gg_symbolize_result *result)
 {
-	/* What `names` keeps has a look-up of its own: it would keep the other answers with it. */
+	/* `names` keeps whole look-ups, so modules that it does not keep have one of their own. */
 	struct questions own = { 0 }, kept = { 0 };
 	bool has_room = true;
 	int status = 0;
