@@ -368,7 +368,8 @@ static bool purge_run(struct gg_malloc_slab *run)
 	    !gg_malloc_empty_memory(gg_malloc_slab_start(at(wide_first)),
 	                            (wide_end - wide_first) << GG_MALLOC_SLICE_SHIFT))
 		return false;
-	carve(run, first, end - first);
+	/* Without an owner, so that free() refuses its slab inside of a longer clean run. */
+	gg_store_relaxed(&carve(run, first, end - first)->owner, (uintptr_t)GG_MALLOC_OWNER_NONE);
 	empty_slabs(insert(first, end - first, true, 0), first, end);
 	return true;
 }
@@ -668,6 +669,15 @@ static size_t count_bins(const struct bins *bins)
 	return total;
 }
 
+/* free() of a pointer into a free run finds the slab of the former block, which has no owner. */
+static bool is_free_inside(size_t first, size_t count)
+{
+	for (size_t slice = first + 1; slice < first + count; slice++)
+		if (gg_malloc_slab_owner(at(slice)) != GG_MALLOC_OWNER_NONE)
+			return false;
+	return true;
+}
+
 const char *gg_malloc_arena_check(void)
 {
 	size_t free_count = 0, slice, count;
@@ -686,8 +696,11 @@ const char *gg_malloc_arena_check(void)
 			return "a run whose last slice does not lead to it";
 		if (gg_malloc_slab_owner(run) == GG_MALLOC_OWNER_NONE)
 			return "a run without an owner";
-		if (gg_malloc_slab_owner(run) == GG_MALLOC_OWNER_FREE)
-			free_count += count;
+		if (gg_malloc_slab_owner(run) != GG_MALLOC_OWNER_FREE)
+			continue;
+		free_count += count;
+		if (!is_free_inside(slice, count))
+			return "a slab inside a free run that has an owner";
 	}
 	if (slice != gg_malloc_map.limit)
 		return "the last run ends behind the arena";

@@ -84,6 +84,18 @@ static void free_into_run(void)
 	geiger_free((char *)hide(geiger_malloc(100000)) + 64);
 }
 
+/* The second run joins the first one, which is clean already. */
+static void free_joined_run_twice(void)
+{
+	void *p = hide(geiger_malloc(200000)), *q = hide(geiger_malloc(200000));
+
+	geiger_free(p);
+	geiger_malloc_trim();
+	geiger_free(q);
+	geiger_malloc_trim();
+	geiger_free(hide(q));
+}
+
 /* All blocks of a slab, so that it went back. */
 static void free_block_of_gone_slab(void)
 {
@@ -101,6 +113,7 @@ TEST(a_run_that_is_free_is_not_freed_again)
 {
 	CHECK_MESSAGE(free_run_twice, "free already");
 	CHECK_MESSAGE(free_run_twice_after_trim, "free already");
+	CHECK_MESSAGE(free_joined_run_twice, "free already");
 	CHECK_MESSAGE(free_block_of_gone_slab, "free already");
 }
 

@@ -8,6 +8,7 @@
 
 #include "geiger/malloc.h"
 #include "malloc/arena.h"
+#include "malloc/class_counts.h"
 #include "malloc/kernel_memory.h"
 #include "malloc/malloc_check.h"
 #include "malloc/memory_limit.h"
@@ -90,6 +91,28 @@ TEST(memory_waits_for_the_whole_delay)
 	CHECK(dirty_bytes() >= 12 * MIB);
 	gg_malloc_arena_purge_aged(gg_malloc_purge_clock_ms() + 1300000);
 	CHECK_MSG(dirty_bytes() <= parts_of_pages(), "%zu bytes", dirty_bytes());
+}
+
+/* Each run joins the clean one before it, and is no run of its own any more. */
+TEST(neighbors_that_were_given_back_one_by_one_are_no_blocks)
+{
+	struct gg_malloc_large_counts large;
+	static struct gg_malloc_block_counts classes[GG_MALLOC_CLASS_COUNT];
+	uint64_t before;
+	void *blocks[64];
+
+	begin();
+	gg_malloc_count_blocks(classes, &large);
+	before = large.run_count;
+	for (size_t i = 0; i < GG_COUNT(blocks); i++)
+		blocks[i] = memset(geiger_malloc(40000), 1, 40000);
+	for (size_t i = 0; i < GG_COUNT(blocks); i++) {
+		geiger_free(blocks[i]);
+		geiger_malloc_trim();
+		CHECK_EQ_PTR(gg_malloc_arena_check(), NULL);
+	}
+	gg_malloc_count_blocks(classes, &large);
+	CHECK_EQ_U64(large.run_count, before);
 }
 
 /* The clock has 32 bits: after 25 days, an early time looks like a later one. */
