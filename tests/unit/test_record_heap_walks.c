@@ -15,6 +15,19 @@ static int64_t seconds(double count)
 	return (int64_t)(count * (double)GG_NS_PER_S);
 }
 
+static uint64_t budget_at(struct gg_heap_walks *walks, int64_t age_ns)
+{
+	gg_heap_walks_pass(walks, age_ns, 1);
+	return gg_heap_walks_budget(walks);
+}
+
+static void note_at(struct gg_heap_walks *walks, const struct gg_heap_walk *walk,
+                    uint64_t budget_ns, int64_t age_ns)
+{
+	gg_heap_walks_pass(walks, age_ns, 1);
+	gg_heap_walks_note(walks, walk, budget_ns);
+}
+
 /*
  * A process whose heap of `bytes` needs `ns_per_byte`, and which is quiet: returns the processor
  * time of all walks up to the age, with a chance of a look every 100 ms.
@@ -24,10 +37,12 @@ static uint64_t run(struct gg_heap_walks *walks, uint64_t bytes, double ns_per_b
 	uint64_t sum_ns = 0;
 
 	for (int64_t at_ns = 0; at_ns <= age_ns; at_ns += GG_NS_PER_S / 10) {
-		uint64_t budget_ns = gg_heap_walks_budget(walks, at_ns);
+		uint64_t budget_ns;
 		struct gg_heap_walk walk = { .heap_bytes = bytes };
 		double reached;
 
+		gg_heap_walks_pass(walks, at_ns, 1);
+		budget_ns = gg_heap_walks_budget(walks);
 		if (budget_ns == 0 && at_ns > 0)
 			continue;
 		if (budget_ns > 0) {
@@ -35,7 +50,7 @@ static uint64_t run(struct gg_heap_walks *walks, uint64_t bytes, double ns_per_b
 			walk.walked_bytes = reached < (double)bytes ? (uint64_t)reached : bytes;
 			walk.cost_ns = (uint64_t)((double)walk.walked_bytes * ns_per_byte);
 		}
-		gg_heap_walks_note(walks, &walk, budget_ns, at_ns);
+		gg_heap_walks_note(walks, &walk, budget_ns);
 		sum_ns += walk.cost_ns;
 		if (walks->has_totals)
 			CHECK(gg_heap_walks_has_costly_totals(walks));
@@ -86,16 +101,15 @@ TEST(a_walk_that_ended_early_is_repeated_when_it_fits)
 	struct gg_heap_walk walk = { .heap_bytes = 1000 * (uint64_t)MIB };
 	int64_t from_ns = seconds(100), needed_ns;
 
-	gg_heap_walks_note(&walks, &walk, 0, from_ns - seconds(20));
-	CHECK(gg_heap_walks_budget(&walks, from_ns - seconds(19)) > 0);
+	note_at(&walks, &walk, 0, from_ns - seconds(20));
+	CHECK(budget_at(&walks, from_ns - seconds(19)) > 0);
 	walk.walked_bytes = 400 * (uint64_t)MIB;
 	walk.cost_ns = 100 * GG_NS_PER_MS; /* so the whole heap takes 250 ms, and a margin */
-	gg_heap_walks_note(&walks, &walk, 100 * GG_NS_PER_MS, from_ns);
+	note_at(&walks, &walk, 100 * GG_NS_PER_MS, from_ns);
 	needed_ns = (int64_t)gg_heap_walk_guess_ns(walk.heap_bytes, walks.ns_per_byte);
 	CHECK(needed_ns >= (int64_t)(250 * GG_NS_PER_MS));
-	CHECK_EQ_U64(gg_heap_walks_budget(&walks, from_ns + needed_ns * 100 - seconds(1)), 0);
-	CHECK(gg_heap_walks_budget(&walks, from_ns + needed_ns * 100 + seconds(1)) >=
-	      (uint64_t)needed_ns);
+	CHECK_EQ_U64(budget_at(&walks, from_ns + needed_ns * 100 - seconds(1)), 0);
+	CHECK(budget_at(&walks, from_ns + needed_ns * 100 + seconds(1)) >= (uint64_t)needed_ns);
 }
 
 TEST(no_walk_takes_longer_than_the_rings_can_wait)
@@ -105,10 +119,10 @@ TEST(no_walk_takes_longer_than_the_rings_can_wait)
 		                     .walked_bytes = 400 * (uint64_t)MIB,
 		                     .cost_ns = 100 * GG_NS_PER_MS };
 
-	gg_heap_walks_note(&walks, &walk, 100 * GG_NS_PER_MS, seconds(10));
-	CHECK_EQ_U64(gg_heap_walks_budget(&walks, seconds(1e6)), 0);
+	note_at(&walks, &walk, 100 * GG_NS_PER_MS, seconds(10));
+	CHECK_EQ_U64(budget_at(&walks, seconds(1e6)), 0);
 	walks.heap_bytes = 1000 * (uint64_t)MIB;
-	CHECK_EQ_U64(gg_heap_walks_budget(&walks, seconds(1e6)), 500 * GG_NS_PER_MS);
+	CHECK_EQ_U64(budget_at(&walks, seconds(1e6)), 500 * GG_NS_PER_MS);
 }
 
 TEST(what_a_look_pays_for_has_no_other_budget)
@@ -116,14 +130,14 @@ TEST(what_a_look_pays_for_has_no_other_budget)
 	struct gg_heap_walks walks = { 0 };
 	struct gg_heap_walk walk = { 0 };
 
-	CHECK_EQ_U64(gg_heap_walks_budget(&walks, seconds(1000)), 0);
-	gg_heap_walks_note(&walks, &walk, 0, seconds(1000)); /* another allocator */
-	CHECK_EQ_U64(gg_heap_walks_budget(&walks, seconds(2000)), 0);
+	CHECK_EQ_U64(budget_at(&walks, seconds(1000)), 0);
+	note_at(&walks, &walk, 0, seconds(1000)); /* another allocator */
+	CHECK_EQ_U64(budget_at(&walks, seconds(2000)), 0);
 	walk = (struct gg_heap_walk){ 50 * MIB, 50 * MIB, 12 * GG_NS_PER_MS };
-	gg_heap_walks_note(&walks, &walk, 0, seconds(2000));
+	note_at(&walks, &walk, 0, seconds(2000));
 	CHECK(walks.has_totals);
 	CHECK(!gg_heap_walks_has_costly_totals(&walks));
-	CHECK_EQ_U64(gg_heap_walks_budget(&walks, seconds(3000)), 0);
+	CHECK_EQ_U64(budget_at(&walks, seconds(3000)), 0);
 }
 
 /* A recorder that attaches to an old process has no claim on the time before. */
@@ -132,7 +146,43 @@ TEST(the_time_before_the_recording_does_not_count)
 	struct gg_heap_walks walks = { .from_ns = seconds(86400) };
 	struct gg_heap_walk walk = { .heap_bytes = 411 * (uint64_t)MIB };
 
-	gg_heap_walks_note(&walks, &walk, 0, seconds(86401));
-	CHECK_EQ_U64(gg_heap_walks_budget(&walks, seconds(86405)), 0);
-	CHECK(gg_heap_walks_budget(&walks, seconds(86420)) > 0);
+	note_at(&walks, &walk, 0, seconds(86401));
+	CHECK_EQ_U64(budget_at(&walks, seconds(86405)), 0);
+	CHECK(budget_at(&walks, seconds(86420)) > 0);
+}
+
+/* A walk of 110 ms is repeated after five times 11 s, which pauses make longer while they last. */
+TEST(each_time_counts_with_the_frugality_that_it_had)
+{
+	const struct gg_heap_walks begin = { .heap_bytes = 411 * (uint64_t)MIB,
+		                             .has_totals = true,
+		                             .extra_ns = 110 * GG_NS_PER_MS,
+		                             .from_ns = seconds(100),
+		                             .ns_per_byte = 0.25 };
+	struct gg_heap_walks walks = begin;
+
+	/* Nothing that was saved at 1/20 of the time is worth more later. */
+	gg_heap_walks_pass(&walks, seconds(900), 20);
+	CHECK_EQ_U64(gg_heap_walks_budget(&walks), 0);
+	gg_heap_walks_pass(&walks, seconds(901), 1);
+	CHECK_EQ_U64(gg_heap_walks_budget(&walks), 0);
+	gg_heap_walks_pass(&walks, seconds(930), 1);
+	CHECK(gg_heap_walks_budget(&walks) > 0);
+	/* Nor is it worth less. */
+	walks = begin;
+	gg_heap_walks_pass(&walks, seconds(170), 1);
+	CHECK(gg_heap_walks_budget(&walks) > 0);
+	gg_heap_walks_pass(&walks, seconds(171), 20);
+	CHECK(gg_heap_walks_budget(&walks) > 0);
+}
+
+TEST(a_walk_that_took_too_long_is_paid_for_before_the_next_one)
+{
+	struct gg_heap_walks walks = { .heap_bytes = 411 * (uint64_t)MIB };
+	const struct gg_heap_walk walk = { walks.heap_bytes, 400 * (uint64_t)MIB,
+		                           300 * GG_NS_PER_MS };
+
+	CHECK(budget_at(&walks, seconds(5)) > 0);
+	note_at(&walks, &walk, 200 * GG_NS_PER_MS, seconds(5));
+	CHECK_EQ_I64(walks.allowance_ns, -100 * (int64_t)GG_NS_PER_MS);
 }

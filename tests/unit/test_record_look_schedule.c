@@ -47,8 +47,9 @@ static void begin_with_walk(struct process *process)
 		                                                   .ns_per_byte = 0.25 };
 }
 
-static bool is_due(const struct process *process)
+static bool is_due(struct process *process)
 {
+	gg_look_schedule_pass(&process->member);
 	return gg_look_schedule_is_due(&process->member, NOW_NS);
 }
 
@@ -118,11 +119,32 @@ TEST(a_session_that_holds_an_overhead_walks_less)
 	begin_with_walk(&process);
 	process.member.reading.time_ns = 1000 * GG_NS_PER_S;
 	CHECK(is_due(&process));
-	/* Pauses are 20 times longer, so this is as 50 s are without an overhead. */
+	/* Pauses are 20 times longer, so 900 s are as 45 s are without an overhead. */
+	begin_with_walk(&process);
 	process.writer.extra_pause = 19;
+	process.member.reading.time_ns = 1000 * GG_NS_PER_S;
 	CHECK(!is_due(&process));
-	process.member.looks.heap_walks.from_ns = 5 * GG_NS_PER_S;
-	process.member.reading.time_ns = 1200 * GG_NS_PER_S;
+	process.member.reading.time_ns = 1500 * GG_NS_PER_S;
+	CHECK(is_due(&process));
+}
+
+/* The pauses of a session follow its costs, up and down. */
+TEST(a_pause_that_ends_makes_no_walk_due_and_one_that_begins_takes_none_away)
+{
+	struct process process;
+
+	begin_with_walk(&process);
+	process.writer.extra_pause = 19;
+	process.member.reading.time_ns = 1000 * GG_NS_PER_S;
+	CHECK(!is_due(&process));
+	process.writer.extra_pause = 0;
+	process.member.reading.time_ns = 1001 * GG_NS_PER_S;
+	CHECK(!is_due(&process));
+	begin_with_walk(&process);
+	process.member.reading.time_ns = 400 * GG_NS_PER_S;
+	CHECK(is_due(&process));
+	process.writer.extra_pause = 19;
+	process.member.reading.time_ns = 401 * GG_NS_PER_S;
 	CHECK(is_due(&process));
 }
 

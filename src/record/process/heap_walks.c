@@ -37,9 +37,19 @@ bool gg_heap_walks_has_costly_totals(const struct gg_heap_walks *walks)
 	return walks->has_totals && walks->extra_ns > 0;
 }
 
-uint64_t gg_heap_walks_budget(const struct gg_heap_walks *walks, int64_t age_ns)
+void gg_heap_walks_pass(struct gg_heap_walks *walks, int64_t age_ns, double frugality)
 {
-	int64_t budget_ns = share_of(age_ns) - share_of(walks->from_ns);
+	int64_t more_ns = share_of(age_ns) - share_of(walks->from_ns);
+
+	if (age_ns <= walks->from_ns)
+		return;
+	walks->allowance_ns += (int64_t)((double)more_ns / frugality);
+	walks->from_ns = age_ns;
+}
+
+uint64_t gg_heap_walks_budget(const struct gg_heap_walks *walks)
+{
+	int64_t budget_ns = walks->allowance_ns;
 
 	if (walks->has_totals)
 		budget_ns /= REPEAT_PART;
@@ -51,13 +61,16 @@ uint64_t gg_heap_walks_budget(const struct gg_heap_walks *walks, int64_t age_ns)
 }
 
 void gg_heap_walks_note(struct gg_heap_walks *walks, const struct gg_heap_walk *walk,
-                        uint64_t budget_ns, int64_t age_ns)
+                        uint64_t budget_ns)
 {
+	int64_t left_ns = walks->allowance_ns - (budget_ns > 0 ? (int64_t)walk->cost_ns : 0);
+
 	walks->heap_bytes = walk->heap_bytes;
 	walks->has_totals = walk->heap_bytes > 0 && walk->walked_bytes == walk->heap_bytes;
 	walks->extra_ns = budget_ns > 0 ? walk->cost_ns : 0;
+	/* A surplus is lost, because the next walk is paid by the time after this one. */
 	if (walk->cost_ns > 0)
-		walks->from_ns = age_ns;
+		walks->allowance_ns = left_ns < 0 ? left_ns : 0;
 	if (walk->walked_bytes >= LEAST_BYTES)
 		walks->ns_per_byte = (double)walk->cost_ns / (double)walk->walked_bytes;
 }

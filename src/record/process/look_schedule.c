@@ -64,18 +64,16 @@ static bool is_quiet(const struct gg_member *member)
 	       !has_changed(looks->live_bytes, member->target->live_bytes, QUIET_CHANGE);
 }
 
-/* Walks take a share of the process's age.  A session that holds an overhead lets it age slowly. */
-static int64_t walk_age_of(const struct gg_member *member)
-{
-	return (int64_t)((double)age_of(member) / (1 + member->target->writer->extra_pause));
-}
-
 /* Returns the budget of a walk through the heap now; 0: none beside that of the look. */
 static uint64_t heap_walk_budget(const struct gg_member *member)
 {
-	return is_quiet(member)
-	               ? gg_heap_walks_budget(&member->looks.heap_walks, walk_age_of(member))
-	               : 0;
+	return is_quiet(member) ? gg_heap_walks_budget(&member->looks.heap_walks) : 0;
+}
+
+void gg_look_schedule_pass(struct gg_member *member)
+{
+	gg_heap_walks_pass(&member->looks.heap_walks, age_of(member),
+	                   1 + member->target->writer->extra_pause);
 }
 
 bool gg_look_schedule_is_due(const struct gg_member *member, uint64_t now_ns)
@@ -153,8 +151,7 @@ uint64_t gg_look_schedule_take(struct gg_member *member)
 	looks->rss_bytes = result.sums.rss_bytes;
 	looks->live_bytes = target->live_bytes;
 	looks->reading_rss_bytes = member->reading.rss_bytes;
-	gg_heap_walks_note(&looks->heap_walks, &result.heap_walk, options.heap_walk_budget_ns,
-	                   walk_age_of(member));
+	gg_heap_walks_note(&looks->heap_walks, &result.heap_walk, options.heap_walk_budget_ns);
 	looks->unsettled_count = result.is_settled ? 0 : looks->unsettled_count + 1;
 	adapt(looks, result.walk_ns + result.search_ns,
 	      gg_clock_thread_ns() - start_ns - looks->heap_walks.extra_ns,

@@ -28,6 +28,9 @@
 /* A process is young for so long: most end soon, and grow first. */
 #define GG_LOOK_YOUNG_NS (10 * GG_NS_PER_S)
 
+/* In each round: lets the time since the last one count, at the session's current pauses. */
+void gg_look_schedule_pass(struct gg_member *member);
+
 /* True if a look is due.  The member's reading has the current RSS. */
 bool gg_look_schedule_is_due(const struct gg_member *member, uint64_t now_ns);
 

@@ -300,8 +300,10 @@ int gg_memory_readings_take(struct gg_memory_readings *readings, struct gg_proce
 	readings->heap_walks_ns = 0;
 	all = gg_profile_memory_unknown(0, writer->now_ns);
 	all.live_bytes = live_bytes(set);
-	for (struct gg_member *member = set->first; member != NULL; member = member->next)
+	for (struct gg_member *member = set->first; member != NULL; member = member->next) {
 		read_status(member, all.time_ns, start_ns, &text);
+		gg_look_schedule_pass(member);
+	}
 	walk_all(readings, set, start_ns, &text);
 	readings->last_ns = writer->now_ns;
 	readings->cost_ns = (int64_t)(gg_clock_monotonic_ns() - start_ns) - readings->heap_walks_ns;
