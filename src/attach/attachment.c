@@ -300,6 +300,16 @@ static bool has_python(const struct gg_survey *survey)
 	return has(survey, "PyMem_SetAllocator");
 }
 
+static const char python_variable[] = "GEIGER_PYTHON=/";
+
+/* True if the request asks for Python's adapter, and the process has a Python. */
+static bool wants_python(const struct helper *helper)
+{
+	return helper->options != NULL &&
+	       strstr(helper->options->request.options, python_variable) != NULL &&
+	       has_python(helper->survey);
+}
+
 static int run_at_safe_point(struct helper *helper, struct gg_safe_point_search *search,
                              const struct carriers *carriers, struct gg_error *error)
 {
@@ -321,7 +331,7 @@ static int run_at_safe_point(struct helper *helper, struct gg_safe_point_search 
 	if (helper->survey->facts.seccomp_mode == 2) {
 		status = gg_filter_check(point.tid, !helper->survey->facts.has_inherited_filters,
 		                         error);
-		if (helper->options != NULL && has_python(helper->survey))
+		if (wants_python(helper))
 			helper->deadly_to_python = gg_filter_check_python(point.tid);
 	}
 	if (status == 0)
@@ -412,16 +422,14 @@ static bool reaches(const struct gg_survey *survey, const char *path)
  */
 static void open_python(const struct helper *helper, struct gg_agent_carrier *carrier)
 {
-	static const char variable[] = "GEIGER_PYTHON=/";
 	GG_CLEANUP(gg_buf_done) struct gg_buf path = { 0 };
-	const char *line = helper->options != NULL
-	                           ? strstr(helper->options->request.options, variable)
-	                           : NULL;
+	const char *line;
 	struct gg_error ignored;
 
-	if (line == NULL || !has_python(helper->survey) || has(helper->survey, "gg_python_install"))
+	if (!wants_python(helper) || has(helper->survey, "gg_python_install"))
 		return;
-	line += sizeof(variable) - 2;
+	line = strstr(helper->options->request.options, python_variable) + sizeof(python_variable) -
+	       2;
 	gg_buf_append(&path, line, strcspn(line, "\n"));
 	if (!path.failed && !reaches(helper->survey, gg_buf_text(&path)) &&
 	    gg_agent_carrier_open(carrier, &gg_carried_python, gg_buf_text(&path), &ignored) < 0)
