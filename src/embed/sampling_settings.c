@@ -4,11 +4,13 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <link.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "abi/attach_request.h"
 #include "base/hash.h"
 #include "embed/embed_thread.h"
 #include "embed/heap.h"
@@ -130,6 +132,41 @@ static bool environment_wants_it(void)
 	       (active != NULL && strcmp(active, "1") == 0);
 }
 
+/* True if the names of a module's dynamic symbols have the entry of an attach. */
+static int names_attach_entry(struct dl_phdr_info *module, size_t bytes, void *context)
+{
+	const ElfW(Dyn) *entry = NULL;
+	uintptr_t names = 0;
+	size_t names_bytes = 0;
+
+	(void)bytes;
+	(void)context;
+	for (size_t i = 0; i < module->dlpi_phnum; i++)
+		if (module->dlpi_phdr[i].p_type == PT_DYNAMIC)
+			entry = (const void *)(module->dlpi_addr + module->dlpi_phdr[i].p_vaddr);
+	for (; entry != NULL && entry->d_tag != DT_NULL; entry++)
+		if (entry->d_tag == DT_STRTAB)
+			names = entry->d_un.d_ptr;
+		else if (entry->d_tag == DT_STRSZ)
+			names_bytes = entry->d_un.d_val;
+	/* glibc writes the address into the section, musl leaves it relative to the base. */
+	if (names < module->dlpi_addr)
+		names += module->dlpi_addr;
+	return names != 0 && memmem((const void *)names, names_bytes, GG_ATTACH_ENTRY,
+	                            sizeof(GG_ATTACH_ENTRY)) != NULL;
+}
+
+/*
+ * True if an attach has brought an agent into this process.  dlsym() does not find its symbols
+ * among those of all modules.  An agent of another version that the program was started with has
+ * them there, and leaves the recording of libgeiger to this library.
+ */
+static bool has_attached_agent(void)
+{
+	return dlsym(RTLD_DEFAULT, GG_ATTACH_ENTRY) == NULL &&
+	       dl_iterate_phdr(names_attach_entry, NULL) != 0;
+}
+
 __attribute__((constructor)) static void choose(void)
 {
 	const struct gg_agent_functions *agent = find_agent();
@@ -140,7 +177,8 @@ __attribute__((constructor)) static void choose(void)
 	pthread_atfork(count_fork, count_fork, forked);
 	gg_store_relaxed(&gg_embed_settings.is_own, agent == NULL);
 	gg_store_release(&gg_embed_settings.agent, agent != NULL ? agent : &gg_agent_functions);
-	if (agent == NULL && environment_wants_it())
+	/* An attach loads this library for its agent, which records in any environment. */
+	if (agent == NULL && environment_wants_it() && !has_attached_agent())
 		gg_agent_functions.start(&request);
 	gg_embed_settings_refresh();
 }

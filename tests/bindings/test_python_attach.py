@@ -343,6 +343,23 @@ def filtered(python):
         )
 
 
+def environments(python):
+    """The program's own environment is for recordings that it begins itself."""
+    for name in ("GEIGER_ACTIVE", "GEIGER_RECORDER"):
+        program = Program(python, "held", 3000, environment={name: "1"})
+        _, problem = attach(program, "-i", "1")
+        program.go_on()
+        said = json.loads(program.line())
+        types = rows(program.pid, "type")
+        program.go_on()
+        check(
+            f"an_attach_records_alone_with_{name}_in_the_environment",
+            problem,
+            None if types.get("bytes") == said["bytes"] else f"bytes: {types}, expected {said}",
+            program.end(),
+        )
+
+
 def main():
     found = pythons()
     if not found:
@@ -362,6 +379,7 @@ def main():
     if "system" in found:
         filtered(found["system"])
         hidden(found["system"])
+        environments(found["system"])
         choices(found["system"])
         refusals(found["system"])
 
