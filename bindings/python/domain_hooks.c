@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "embed/object_events.h"
+#include "embed/sampling_settings.h"
 #include "frames.h"
 #include "object_types.h"
 #include "sampled.h"
@@ -131,13 +132,14 @@ static size_t stack_of(struct geiger_frame *frames, struct texts *texts, bool he
 
 /* --- types --- */
 
-/* The caller has known_lock. */
+/* The caller has known_lock.  A sandbox may kill the program for the call that this makes. */
 static void find_type(void)
 {
 	char name[TYPE_NAME_BYTES];
 
-	if (untyped.block != NULL && gg_python_object_type(gg_python_hooks.python, untyped.block,
-	                                                   untyped.bytes, name, sizeof(name)))
+	if (untyped.block != NULL && !gg_embed_agent()->is_sandboxed() &&
+	    gg_python_object_type(gg_python_hooks.python, untyped.block, untyped.bytes, name,
+	                          sizeof(name)))
 		geiger_set_type(obj->heap, untyped.block, name);
 	untyped.block = NULL;
 }

@@ -12,7 +12,9 @@
  *   - its size is that of the block.
  *
  * This module reads all memory by process_vm_readv(), so a wrong address is harmless.  If a filter
- * forbids that call, no object has a type.
+ * answers that call with an error, no object has a type.  A filter may also end the process for it,
+ * so callers ask the agent first whether the program enters a sandbox
+ * (gg_agent_functions.is_sandboxed).
  */
 #pragma once
 

@@ -251,6 +251,12 @@ struct gg_agent_functions {
 	 */
 	uint64_t (*record_timed)(const struct gg_agent_sample *sample, uint64_t begin_ns,
 	                         bool has_hooks);
+
+	/*
+	 * True if the process is about to forbid itself system calls, or has done so: then only
+	 * those of malloc() are safe (runtime/platform/seccomp.h).
+	 */
+	bool (*is_sandboxed)(void);
 };
 
 /* The table of the runtime that this library links. */

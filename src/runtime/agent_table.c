@@ -30,6 +30,7 @@
 #include "runtime/modules/module_table.h"
 #include "runtime/overhead_budget.h"
 #include "runtime/platform/real_functions.h"
+#include "runtime/platform/seccomp.h"
 #include "runtime/process.h"
 #include "runtime/process_settings.h"
 #include "runtime/runtime_frames.h"
@@ -501,6 +502,11 @@ static int64_t *malloc_left_bytes(void)
 	return gg_real.is_own ? &gg_thread.upstream_left_bytes : &gg_thread.sampler.left_bytes;
 }
 
+static bool is_sandboxed(void)
+{
+	return gg_seccomp_is_entered();
+}
+
 const struct gg_agent_functions gg_agent_functions = {
 	.version = GG_AGENT_FUNCTIONS_VERSION,
 	.bytes = sizeof(gg_agent_functions),
@@ -539,4 +545,5 @@ const struct gg_agent_functions gg_agent_functions = {
 	.exact = &gg_exact_calls,
 	.hold = hold,
 	.record_timed = record_timed,
+	.is_sandboxed = is_sandboxed,
 };

@@ -173,6 +173,20 @@ def cycles(command):
     return allocate() == 10000
 
 
+def boxed(library):
+    """Enters a sandbox that kills it for a call of the adapter."""
+    enter = ctypes.CDLL(library).enter_sandbox
+    say("ready")
+    os.read(0, 1)
+    kept = [Node(number) for number in range(3000)]
+    if enter() != 0:
+        return False
+    kept += [Node(number) for number in range(20000)]
+    say("survived")
+    os.read(0, 1)
+    return len(kept) == 23000
+
+
 def leaves(command):
     """Compares Python's allocators before an attach, during it, and after it."""
     say("ready")

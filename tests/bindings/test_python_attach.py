@@ -9,7 +9,7 @@ It runs the programs of attached.py with the system's Python (static), and with 
 such as 3.12; others are left out, and so is the system's unless it is "system".
 
 GEIGER: the command; FILTER_TARGET: it installs a filter of system calls; ADAPTER:
-libgeiger-python.so.
+libgeiger-python.so; SANDBOX: functions that attached.py calls.
 """
 
 import glob
@@ -343,6 +343,32 @@ def filtered(python):
         )
 
 
+def sandboxed(python):
+    """The program forbids itself a call of the adapter later."""
+    program = Program(python, "boxed", os.environ["SANDBOX"])
+    result, problem = attach(program, "-i", "1")
+    program.go_on()
+    survived = program.line()
+    types = rows(program.pid, "type")
+    program.go_on()
+    check(
+        "a_sandbox_that_is_entered_after_the_attach_kills_for_no_type",
+        problem,
+        None if survived == "survived" else f"no answer: {survived}",
+        # Those of before have types.
+        None if 2900 * 48 <= types.get("Node", 0) <= 3100 * 56 else f"{result} {types}",
+        program.end(),
+    )
+    words = ["record", "-q", "-i", "1", "-o", "boxed.geiger", "--", python, PROGRAM, "boxed", os.environ["SANDBOX"]]
+    got = subprocess.run(
+        [GEIGER, *words], input="xx", capture_output=True, text=True, env=ENVIRONMENT, timeout=LIMIT, check=False
+    )
+    check(
+        "a_sandbox_that_is_entered_under_record_kills_for_no_type",
+        None if got.returncode == 5 and "survived" in got.stdout else f"{got.returncode}: {got.stdout} {got.stderr}",
+    )
+
+
 def environments(python):
     """The program's own environment is for recordings that it begins itself."""
     for name in ("GEIGER_ACTIVE", "GEIGER_RECORDER"):
@@ -379,6 +405,7 @@ def main():
     if "system" in found:
         filtered(found["system"])
         hidden(found["system"])
+        sandboxed(found["system"])
         environments(found["system"])
         choices(found["system"])
         refusals(found["system"])
