@@ -8,12 +8,15 @@
 
 #include "abi/agent_functions.h"
 #include "abi/attach_request.h"
+#include "base/atomic.h"
 #include "base/compiler.h"
 #include "preload/adapter_library.h"
 #include "preload/attach/loader_lock.h"
 #include "runtime/agent_log.h"
 #include "runtime/environment.h"
 #include "runtime/platform/elf_lookup.h"
+#include "runtime/platform/seccomp.h"
+#include "runtime/process.h"
 
 void gg_python_adapter_load(void)
 {
@@ -82,12 +85,19 @@ static uint32_t refuse(const char *why, char *reason, size_t reason_bytes)
 	return GG_ATTACH_PYTHON_REFUSED;
 }
 
+/* False: this attach took longer than its caller waited, and another thread has detached. */
+static bool is_attached(void)
+{
+	return gg_load_acquire(&gg_process.state) == GG_PROCESS_RUNNING;
+}
+
 /*
  * The program may have loaded the adapter by itself (geiger.record()), or an earlier attach has: a
  * second one would count all twice.
  */
 uint32_t gg_python_adapter_attach(char *ret_reason, size_t reason_bytes)
 {
+	static const char ended[] = "the agent was detached meanwhile";
 	const char *path = gg_environment_get("GEIGER_PYTHON"), *why;
 	struct found found;
 
@@ -96,6 +106,8 @@ uint32_t gg_python_adapter_attach(char *ret_reason, size_t reason_bytes)
 	gg_loader_lock_call(find_all, &found);
 	if (!found.has_python)
 		return GG_ATTACH_PYTHON_ABSENT;
+	if (!is_attached())
+		return refuse(ended, ret_reason, reason_bytes);
 	if (!found.has_adapter) {
 		if (dlopen(path, RTLD_NOW | RTLD_LOCAL) == NULL)
 			return refuse(dlerror(), ret_reason, reason_bytes);
@@ -104,6 +116,17 @@ uint32_t gg_python_adapter_attach(char *ret_reason, size_t reason_bytes)
 	if (adapter.attach == NULL)
 		return refuse("its adapter is of another version", ret_reason, reason_bytes);
 	why = adapter.attach(&gg_agent_functions);
+	/*
+	 * Full fence: a thread that detaches changes the state first, and then takes back the wish
+	 * for hooks.  Either it finds the wish of this attach, or this thread finds the state.
+	 */
+	gg_fence_full();
+	if (why == NULL && !is_attached()) {
+		adapter.detached();
+		if (!gg_seccomp_is_entered())
+			adapter.uninstall();
+		why = ended;
+	}
 	return why == NULL ? GG_ATTACH_PYTHON_SHOWN : refuse(why, ret_reason, reason_bytes);
 }
 

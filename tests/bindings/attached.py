@@ -187,29 +187,51 @@ def boxed(library):
     return len(kept) == 23000
 
 
+class Allocator(ctypes.Structure):
+    _fields_ = [(name, ctypes.c_void_p) for name in ("context", "malloc", "calloc", "realloc", "free")]
+
+
+def read_allocators():
+    """Those of mem and obj."""
+    allocators = []
+    for domain in (1, 2):
+        allocator = Allocator()
+        ctypes.pythonapi.PyMem_GetAllocator(domain, ctypes.byref(allocator))
+        allocators.append([getattr(allocator, name) for name, _ in Allocator._fields_])
+    return allocators
+
+
+def outlives(library):
+    """Compares Python's allocators before an attach that fails, and after it."""
+    before = read_allocators()
+    if ctypes.CDLL(library).start_thread() != 0:
+        return False
+    is_over = []
+
+    def wait():
+        os.read(0, 1)
+        is_over.append(True)
+
+    threading.Thread(target=wait, daemon=True).start()
+    say("ready")
+    while not is_over:
+        kept = [str(number) * 50 for number in range(10000)]
+        time.sleep(0.01)
+    return read_allocators() == before and len(kept) == 10000
+
+
 def leaves(command):
     """Compares Python's allocators before an attach, during it, and after it."""
     say("ready")
 
-    class Allocator(ctypes.Structure):
-        _fields_ = [(name, ctypes.c_void_p) for name in ("context", "malloc", "calloc", "realloc", "free")]
-
-    def read():
-        allocators = []
-        for domain in (1, 2):  # mem and obj
-            allocator = Allocator()
-            ctypes.pythonapi.PyMem_GetAllocator(domain, ctypes.byref(allocator))
-            allocators.append([getattr(allocator, name) for name, _ in Allocator._fields_])
-        return allocators
-
-    before = read()
+    before = read_allocators()
     is_right = True
     for interval in ("1k", "64k"):
         subprocess.run([command, "attach", "-q", "-i", interval, str(os.getpid())], check=True)
-        is_right &= all(old != new for old, new in zip(before, read()))
+        is_right &= all(old != new for old, new in zip(before, read_allocators()))
         subprocess.run([command, "detach", "-q", str(os.getpid())], check=True)
         kept = [str(number) * 50 for number in range(200000)]
-        is_right &= read() == before and len(kept) == 200000
+        is_right &= read_allocators() == before and len(kept) == 200000
     return is_right
 
 

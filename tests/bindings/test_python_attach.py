@@ -9,7 +9,8 @@ It runs the programs of attached.py with the system's Python (static), and with 
 such as 3.12; others are left out, and so is the system's unless it is "system".
 
 GEIGER: the command; FILTER_TARGET: it installs a filter of system calls; ADAPTER:
-libgeiger-python.so; SANDBOX: functions that attached.py calls.
+libgeiger-python.so; SLOW_ADAPTER: the same, but its load takes long; SANDBOX: functions that
+attached.py calls.
 """
 
 import glob
@@ -386,6 +387,31 @@ def environments(python):
         )
 
 
+def outliving(python):
+    """The attach fails and detaches, and the adapter's load ends later."""
+    go = os.path.abspath("go")
+    program = Program(python, "outlives", os.environ["SANDBOX"], environment={"SLOW_ADAPTER_GO": go})
+    got = subprocess.run(
+        [GEIGER, "attach", "-i", "1k", str(program.pid)],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "GEIGER_PYTHON": os.environ["SLOW_ADAPTER"]},
+        timeout=LIMIT,
+        check=False,
+    )
+    with open(go, "w", encoding="ascii"):
+        pass
+    time.sleep(2)
+    with open(f"/proc/{program.pid}/maps", encoding="ascii") as file:
+        is_loaded = "slow-adapter" in file.read()
+    program.go_on()
+    check(
+        "an_adapter_that_comes_after_the_detach_leaves_no_hooks",
+        None if "The agent is out again" in got.stderr and is_loaded else f"{got.returncode} {got.stderr}",
+        program.end(),
+    )
+
+
 def main():
     found = pythons()
     if not found:
@@ -407,6 +433,7 @@ def main():
         hidden(found["system"])
         sandboxed(found["system"])
         environments(found["system"])
+        outliving(found["system"])
         choices(found["system"])
         refusals(found["system"])
 
