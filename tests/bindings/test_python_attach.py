@@ -136,6 +136,20 @@ def truth(name, python):
     )
 
 
+NO_SAFE_POINT = ("no thread was at a safe point", "no thread entered the allocator")
+HAS_ENDED = ("there is no such process", "it ended", "it has ended", "Python ends")
+
+
+def what_is_wrong(problem, waiter):
+    """Returns None if an attach found no safe point, or if the program has ended meanwhile."""
+    if any(words in problem for words in NO_SAFE_POINT):
+        return None
+    if any(words in problem for words in HAS_ENDED):
+        waiter.join(LIMIT)
+        return problem if waiter.is_alive() else None
+    return problem or "it failed without a message"
+
+
 def rounds(name, python, kinds):
     """Attach and detach, again and again, until the program ends."""
     turns, alone = 4 * ROUNDS, Program(python, "works", kinds, 4 * ROUNDS)
@@ -145,14 +159,15 @@ def rounds(name, python, kinds):
     waiter = threading.Thread(target=lambda: ended.append(program.end()))
     waiter.start()
     while waiter.is_alive() and attached < ROUNDS:
-        result, problem = attach(program, "-i", ("1k", "64k")[attached % 2])
+        _, problem = attach(program, "-i", ("1k", "64k")[attached % 2])
         if problem is not None:
-            # The end of the program comes in between.
-            problems.append(problem if waiter.is_alive() and result else None)
+            problems.append(what_is_wrong(problem, waiter))
             continue
         attached += 1
         got = geiger("detach", program.pid)
-        problems.append(got.stderr if got.returncode != 0 and waiter.is_alive() else None)
+        if got.returncode != 0:
+            waiter.join(1)
+            problems.append(got.stderr if waiter.is_alive() else None)
     waiter.join()
     check(
         f"python_{name}_{kinds or 'threads'}_works_on_with_{ROUNDS}_attaches",
