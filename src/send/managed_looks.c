@@ -15,6 +15,7 @@
 #include "base/time_units.h"
 #include "record/dotnet/managed_watch.h"
 #include "record/dotnet/unrecorded_runtime.h"
+#include "record/regions/process_alive.h"
 #include "record/session/profile_writer.h"
 #include "region/reader/view.h"
 #include "send/sender.h"
@@ -25,6 +26,8 @@
  * long: then a new session begins.
  */
 #define SESSION_BYTES_MAX (UINT64_C(256) << 20)
+
+enum { SHORT_SESSIONS_MOST = 6 /* the next session waits 2^6 s at most */ };
 
 /* A session of one process with its runtime. */
 struct managed_looks {
@@ -142,7 +145,8 @@ static int look(struct sender *sender, bool is_alive)
 	struct gg_profile_writer *writer = &managed->writer;
 
 	writer->now_ns = (int64_t)(gg_clock_monotonic_ns() - writer->start_ns);
-	gg_managed_watch_take(managed->watch, writer, managed->process);
+	if (gg_managed_watch_why_ended(managed->watch) == NULL)
+		gg_managed_watch_take(managed->watch, writer, managed->process);
 	managed->session.end_ns = writer->now_ns;
 	gg_profile_writer_keep(
 		writer, gg_profile_set_session(managed->profile, &managed->session, writer->error));
@@ -160,6 +164,34 @@ static int look(struct sender *sender, bool is_alive)
 	return managed->is_known ? send_managed(sender, is_alive) : 0;
 }
 
+/* True if the session has ended, although the process lives. */
+static bool has_ended(struct sender *sender)
+{
+	const struct managed_looks *managed = sender->managed;
+
+	return gg_managed_watch_why_ended(managed->watch) != NULL &&
+	       gg_process_alive((uint32_t)managed->pid, 0);
+}
+
+/* A runtime that ends each session at once is asked less and less often. */
+static void begin_another(struct sender *sender)
+{
+	const struct managed_looks *managed = sender->managed;
+
+	gg_sender_tell(sender,
+	               "process %d: the session with .NET has ended (%s), and another one begins; "
+	               "objects from before it are missing in live memory",
+	               (int)managed->pid, gg_managed_watch_why_ended(managed->watch));
+	if (!gg_managed_watch_was_short(managed->watch))
+		sender->short_sessions = 0;
+	else if (sender->short_sessions < SHORT_SESSIONS_MOST)
+		sender->short_sessions++;
+	sender->next_session_ns = gg_clock_monotonic_ns() +
+	                          (((uint64_t)GG_NS_PER_S << sender->short_sessions) -
+	                           (uint64_t)GG_NS_PER_S);
+	gg_managed_looks_end(sender);
+}
+
 int gg_managed_looks_look(struct sender *sender, const struct gg_region_header *header, pid_t pid,
                           bool is_alive)
 {
@@ -171,6 +203,8 @@ int gg_managed_looks_look(struct sender *sender, const struct gg_region_header *
 		return 0;
 	if (managed != NULL && strcmp(managed->path, sender->path) != 0)
 		gg_managed_looks_end(sender); /* the process executes another program */
+	if (sender->managed == NULL && gg_clock_monotonic_ns() < sender->next_session_ns)
+		return 0;
 	if (sender->managed == NULL && (!is_alive || pid <= 0 || !gg_unrecorded_runtime_is_in(pid)))
 		return 0;
 	if (sender->managed == NULL)
@@ -179,13 +213,8 @@ int gg_managed_looks_look(struct sender *sender, const struct gg_region_header *
 		status = look(sender, is_alive);
 	if (status < 0) {
 		gg_managed_looks_end(sender);
-	} else if (gg_managed_watch_is_full(sender->managed->watch)) {
-		gg_sender_tell(
-			sender,
-			"process %d: the session with .NET ends after 256 MiB of events, and "
-			"another one begins; objects from before it are missing in live memory",
-			(int)pid);
-		gg_managed_looks_end(sender);
+	} else if (is_alive && has_ended(sender)) {
+		begin_another(sender);
 	}
 	return status;
 }

@@ -58,6 +58,8 @@ struct sender {
 	const struct gg_send_facts
 		*facts;                /* of bodies: those of the options, or of managed memory */
 	struct managed_looks *managed; /* NULL: the process has no session with its runtime */
+	uint64_t next_session_ns;      /* CLOCK_MONOTONIC: no session begins before */
+	int short_sessions;            /* in a row, with the runtime */
 	struct gg_sender_result *result;
 	struct gg_error *error;
 	struct gg_send_queue *queue;

@@ -10,7 +10,8 @@ A runtime that drips ignores the command to stop, and sends a byte each 0.2 s; i
 of them its reader took.  "many" plays COUNT runtimes that live beside each other, and "one by one"
 COUNT runtimes that follow each other.
 
-A runtime that lasts ends the session that a command to stop names, and goes on.
+A runtime that lasts ends the session that a command to stop names, and goes on.  One that "ends"
+does so by itself, each time it has sent its stream.
 
 With FAKE_SPACING, events are that many nanoseconds apart.  With FAKE_UID, the runtime takes that
 user before it connects.
@@ -19,6 +20,7 @@ It connects to each port in DOTNET_DiagnosticPorts.  With FAKE_LISTEN it makes t
 runtime in its TMPDIR instead.
 """
 
+import contextlib
 import os
 import select
 import signal
@@ -124,6 +126,9 @@ class Runtime:
             connection.sendall(ok + b"Nettrace" + os.urandom(5000))
         elif how == "nothing":
             connection.sendall(ok)
+        elif how == "ends":
+            with contextlib.suppress(OSError):  # its reader has gone
+                connection.sendall(ok + self.stream)
         elif how == "cut":
             connection.sendall(ok + self.stream[:len(self.stream) * 2 // 3])
         elif how == "executes":
@@ -288,7 +293,7 @@ def main():
         os.setuid(int(os.environ["FAKE_UID"]))
     try:
         if "FAKE_LISTEN" in os.environ:
-            listen(runtime, 4 * LIMIT if behavior == "lasts" else LIMIT)
+            listen(runtime, 4 * LIMIT if behavior in ("lasts", "ends") else LIMIT)
         else:
             follow_ports(runtime, float(os.environ.get("FAKE_SECONDS", "1")))
     except (BrokenPipeError, ConnectionResetError):

@@ -306,16 +306,16 @@ def served(pid):
     return metrics, profile
 
 
-def sent_managed(pid):
+def sent_managed(pid, sessions=1):
     """
-    Sends with a state until managed memory has arrived, and ends.  Returns the last live bytes, and
+    Sends with a state until managed memory of so many sessions has arrived, and ends.  Returns the last live bytes, and
     the sum of allocated bytes, of profiles with the label of managed memory and of those without.
     """
     live, allocated = {}, {True: 0, False: 0}
     with Receiver() as receiver, subprocess.Popen([GEIGER, "send", "-q", "--every", "1s", "--state", "state", "--to",
                                                    f"http://127.0.0.1:{receiver.port}", pid]) as sender:
         end = time.monotonic() + LIMIT
-        while not (True in live and False in live) and time.monotonic() < end:
+        while not (True in live and False in live and allocated[True] >= sessions * round(MANAGED_BYTES)) and time.monotonic() < end:
             time.sleep(0.5)
             for request in receiver.take():
                 for _, _, name, total, attributes, *_ in otlp_profiles(request.body)[0]:
@@ -375,6 +375,65 @@ def looked_at():
         top = run("top", "-n", "1", "--json", pids[0])
         os.kill(int(pids[0]), signal.SIGKILL)
     check("nothing_is_said_of_a_program_without_a_runtime", None if top.stdout and ".NET" not in top.stdout else top.stdout + top.stderr)
+
+
+def live_runtime(behavior, count=str(COUNT)):
+    """A program under the agent, with a runtime that plays; its recorder and its pid."""
+    recorder = subprocess.Popen([GEIGER, "record", "-q", "-o", "look.geiger", "--", *FAKE, behavior, count], stdout=subprocess.PIPE,
+                                text=True, env={**os.environ, "FAKE_LISTEN": "1", "FAKE_BUSY": "1"})
+    pid = recorder.stdout.readline().strip()
+    time.sleep(1)
+    return recorder, pid
+
+
+def end_runtime(recorder, pid):
+    os.kill(int(pid), signal.SIGKILL)
+    recorder.stdout.read()
+    recorder.wait()
+
+
+def little_room():
+    """Files of the process that calls it end at 32 KiB, a third of a stream, as on a full disk."""
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (32768, 32768))
+
+
+def top_until(pid, condition, preexec=None):
+    """Looks with top until one meets the condition, 12 times at most; returns the last look."""
+    look = None
+    with subprocess.Popen([GEIGER, "top", "-n", "12", "--json", "--metric", "allocated", "--by", "type", pid], stdout=subprocess.PIPE,
+                          text=True, preexec_fn=preexec, restore_signals=preexec is None) as top:
+        for line in top.stdout:
+            look = json.loads(line)
+            if condition(look):
+                break
+        top.terminate()
+    return look
+
+
+def managed_of(look):
+    row = rows_of(look, "type").get("System.String")
+    return row["self"]["estimate"] if row else 0
+
+
+def ended():
+    """A session that ends while its process lives is followed by another one."""
+    recorder, pid = live_runtime("ends")
+    twice = top_until(pid, lambda look: managed_of(look) > 1.9 * MANAGED_BYTES)
+    live, allocated = sent_managed(pid, sessions=2)
+    end_runtime(recorder, pid)
+    check("top_begins_another_session_when_one_ends",
+          None if abs(managed_of(twice) / MANAGED_BYTES - 2) < 1e-9 else str(twice)[:2000],
+          None if any("ended" in note and "the runtime ended it" in note for note in twice["notes"]) else str(twice["notes"]))
+    check("objects_of_an_ended_session_are_live_no_longer",
+          None if twice["live_bytes"]["estimate"] < 1.5 * MANAGED_BYTES else str(twice["live_bytes"]))
+    check("send_begins_another_session_when_one_ends", same("live", live.get(True), round(MANAGED_BYTES)),
+          None if allocated[True] >= 2 * round(MANAGED_BYTES) else str(allocated))
+    recorder, pid = live_runtime("lasts")
+    cut = top_until(pid, lambda look: any("cannot be written" in note for note in look["notes"]), little_room)
+    end_runtime(recorder, pid)
+    check("top_says_that_events_cannot_be_written", None if any("cannot be written (errno" in note for note in cut["notes"]) else str(cut["notes"]),
+          None if 0 < managed_of(cut) else str(cut)[:2000])
 
 
 def hostile():
@@ -635,6 +694,7 @@ def main():
     killed_attach()
     without_a_socket()
     looked_at()
+    ended()
     hostile()
     attached()
     attached_with_the_agent()

@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -16,6 +17,7 @@
 #include "base/time_units.h"
 #include "dotnet/dotnet_trace.h"
 #include "record/dotnet/diagnostic_port.h"
+#include "record/regions/process_alive.h"
 
 /* Events of that age have all arrived: the runtime sends them each 100 ms. */
 #define SETTLE_NS (500 * GG_NS_PER_MS)
@@ -28,6 +30,8 @@ enum {
 	FAILURES_MAX = 5,
 	SEARCH_SECONDS_MOST = 10, /* between searches for a runtime */
 	WHOLE_BEGIN_BYTES = 4096, /* a stream of so many bytes has its beginning */
+	SHORT_SECONDS = 60,       /* sessions that end sooner are followed late */
+	SHORT_COUNT_MOST = 6,     /* the next session waits 2^6 s at most */
 };
 
 struct gg_managed_watch {
@@ -47,7 +51,12 @@ struct gg_managed_watch {
 	uint64_t search_ns; /* CLOCK_MONOTONIC: of the next search for a runtime */
 	int absent_count;   /* searches that found none */
 	int failure_count;  /* of attempts to begin */
-	bool has_said_lost, has_said_full, has_said_damaged, has_failed;
+	uint64_t end_ns;    /* CLOCK_MONOTONIC: the end of the session was noticed; 0: it runs */
+	int64_t end_at_ns;  /* the same in the profile's time */
+	char why_ended[80];
+	int short_count;      /* sessions in a row that ended soon */
+	double earlier_bytes; /* the estimate of what earlier sessions allocated */
+	bool has_said_lost, has_said_ended, has_said_damaged, has_failed;
 };
 
 /* --- the thread ------------------------------------------------------------------------------- */
@@ -105,13 +114,14 @@ static bool start_thread(struct gg_managed_watch *watch)
 
 static void stop_thread(struct gg_managed_watch *watch)
 {
-	const uint64_t one = 1;
+	uint64_t one = 1;
 
 	if (!watch->has_thread)
 		return;
 	watch->has_thread = false;
 	(void)!write(watch->wake_fd, &one, sizeof(one));
 	pthread_join(watch->thread, NULL);
+	(void)!read(watch->wake_fd, &one, sizeof(one)); /* the next thread must not end, too */
 }
 
 /* --- the session ------------------------------------------------------------------------------ */
@@ -138,14 +148,19 @@ int gg_managed_watch_new(struct gg_managed_watch **ret_watch, pid_t pid, uint64_
 	return 0;
 }
 
-void gg_managed_watch_free(struct gg_managed_watch *watch)
+static void end_session(struct gg_managed_watch *watch)
 {
-	if (watch == NULL)
-		return;
 	stop_thread(watch);
 	/* Without its reader, a runtime ends the session itself. */
 	gg_diagnostic_port_done(&watch->events, true);
 	gg_diagnostic_port_done(&watch->methods, true);
+}
+
+void gg_managed_watch_free(struct gg_managed_watch *watch)
+{
+	if (watch == NULL)
+		return;
+	end_session(watch);
 	close(watch->wake_fd);
 	pthread_mutex_destroy(&watch->mutex);
 	gg_array_done(&watch->writtens.items);
@@ -211,6 +226,87 @@ static void begin(struct gg_managed_watch *watch, struct gg_profile_writer *writ
 	           ++watch->failure_count == FAILURES_MAX) {
 		give_up(watch, writer);
 	}
+}
+
+/* --- the next session ------------------------------------------------------------------------- */
+
+static double bytes_of(const struct gg_managed_watch *watch)
+{
+	struct gg_tally all = { 0 };
+
+	for (size_t i = 0; i < watch->writtens.items.count; i++) {
+		const struct gg_dotnet_written *written = &watch->writtens.items.items[i];
+
+		if (written->id != 0 && gg_draw_is_valid(&written->draw))
+			gg_tally_add(&all, &written->draw, written->size_bytes);
+	}
+	return gg_tally_estimate(&all, GG_BYTES).value;
+}
+
+/* Nobody tells any more when the objects of an ended session die, so they are live no longer. */
+static void end_objects(struct gg_managed_watch *watch, struct gg_profile_writer *writer)
+{
+	const struct gg_profile_sample_end end = { .free_ns = writer->now_ns, .lost = true };
+
+	watch->earlier_bytes += bytes_of(watch);
+	for (size_t i = 0; i < watch->writtens.items.count; i++) {
+		const struct gg_dotnet_written *written = &watch->writtens.items.items[i];
+
+		if (written->id != 0 && written->is_live)
+			gg_profile_writer_end(writer, written->id, &end);
+	}
+	watch->writtens.items.count = 0;
+}
+
+/*
+ * A runtime that ends each session at once is asked less and less often.  Until the next session
+ * runs, the objects of the last one stay as they were.
+ */
+static void begin_again(struct gg_managed_watch *watch, struct gg_profile_writer *writer)
+{
+	uint64_t now_ns = gg_clock_monotonic_ns();
+
+	if (now_ns < watch->search_ns || !gg_process_alive((uint32_t)watch->pid, 0))
+		return;
+	if (!watch->has_said_ended) {
+		watch->has_said_ended = true;
+		gg_profile_writer_note(
+			writer,
+			"The session with the .NET runtime of process %d ended %.0f s after the "
+			"beginning: %s. Managed memory is as of then until another session begins; "
+			"then objects from before it are missing in live memory. Each session "
+			"that ends does the same.",
+			(int)watch->pid, (double)watch->end_at_ns / (double)GG_NS_PER_S,
+			watch->why_ended);
+	}
+	end_session(watch);
+	if (begin_sessions(watch) < 0) {
+		watch->short_count += watch->short_count < SHORT_COUNT_MOST;
+		watch->search_ns = now_ns + ((uint64_t)GG_NS_PER_S << watch->short_count);
+		return;
+	}
+	end_objects(watch, writer);
+	watch->begin_ns = gg_clock_monotonic_ns();
+	watch->end_ns = watch->news_bytes = watch->news_ns = 0;
+	watch->taken_ns = watch->took_ns = 0;
+	watch->has_said_damaged = false;
+}
+
+/* Notes that the session has ended.  The next call begins another one, if the process lives. */
+static void note_end(struct gg_managed_watch *watch, const struct gg_profile_writer *writer)
+{
+	uint64_t now_ns = gg_clock_monotonic_ns();
+	bool is_short = now_ns - watch->begin_ns < SHORT_SECONDS * (uint64_t)GG_NS_PER_S;
+
+	watch->end_ns = now_ns;
+	watch->end_at_ns = writer->now_ns;
+	watch->search_ns = now_ns;
+	if (!is_short)
+		watch->short_count = 0;
+	else if (watch->short_count > 0)
+		watch->search_ns += (uint64_t)GG_NS_PER_S << watch->short_count;
+	if (is_short && watch->short_count < SHORT_COUNT_MOST)
+		watch->short_count++;
 }
 
 /* --- the profile ------------------------------------------------------------------------------ */
@@ -322,7 +418,7 @@ struct read_so_far {
 	const uint8_t *events, *methods;
 	size_t event_bytes, method_bytes;
 	uint64_t read_ns;
-	bool is_full, is_refused;
+	bool has_ended, is_refused;
 };
 
 /* Events count SETTLE_NS after their arrival, so the look after the last news comes twice. */
@@ -335,6 +431,20 @@ static bool has_news(struct gg_managed_watch *watch, const struct gg_event_strea
 		watch->news_ns = now_ns;
 	}
 	return watch->taken_ns < watch->news_ns + 2 * SETTLE_NS;
+}
+
+/* Says why the stream has ended. */
+static void say_why(struct gg_managed_watch *watch, const struct gg_event_stream *stream)
+{
+	if (stream->is_full)
+		snprintf(watch->why_ended, sizeof(watch->why_ended),
+		         "its events take %" PRIu64 " MiB, and geiger keeps no more",
+		         watch->room_bytes >> 20);
+	else if (stream->status < 0)
+		snprintf(watch->why_ended, sizeof(watch->why_ended),
+		         "its events cannot be written (errno %d)", -stream->status);
+	else
+		snprintf(watch->why_ended, sizeof(watch->why_ended), "the runtime ended it");
 }
 
 /* Returns false if there is nothing new, or the list of methods must come first. */
@@ -357,8 +467,11 @@ static bool look(struct gg_managed_watch *watch, struct read_so_far *ret)
 		if (methods != NULL && is_new &&
 		    gg_event_stream_peek(&methods->stream, &ret->methods, &ret->method_bytes) < 0)
 			ret->methods = NULL;
-		ret->is_full = events->stream.is_full;
 	}
+	/* What was read is the last that comes. */
+	ret->has_ended = events != NULL && !waits && events->stream.state == GG_EVENT_STREAM_ENDED;
+	if (ret->has_ended)
+		say_why(watch, &events->stream);
 	/* After a refusal, the port asks an old runtime for ticks. */
 	ret->is_refused = events == NULL ||
 	                  (events->stream.state == GG_EVENT_STREAM_REFUSED &&
@@ -430,24 +543,24 @@ void gg_managed_watch_take(struct gg_managed_watch *watch, struct gg_profile_wri
 		return;
 	if (watch->begin_ns == 0)
 		begin(watch, writer);
+	else if (watch->end_ns != 0)
+		begin_again(watch, writer);
+	if (watch->end_ns != 0)
+		return;
 	if (!watch->has_thread || now_ns - watch->taken_ns < REST_FACTOR * watch->took_ns)
 		return;
 	if (!look(watch, &read)) {
 		if (read.is_refused)
 			give_up(watch, writer);
+		else if (read.has_ended)
+			note_end(watch, writer);
 		return;
 	}
 	watch->taken_ns = now_ns;
 	write_news(watch, writer, process, &read);
 	forget(watch, &read);
-	if (read.is_full && !watch->has_said_full) {
-		watch->has_said_full = true;
-		gg_profile_writer_note(
-			writer,
-			"The managed memory of process %d stays as it is: its events "
-			"take %" PRIu64 " MiB, and geiger keeps no more.",
-			(int)watch->pid, watch->room_bytes >> 20);
-	}
+	if (read.has_ended)
+		note_end(watch, writer);
 	watch->took_ns = gg_clock_monotonic_ns() - now_ns;
 }
 
@@ -456,24 +569,24 @@ bool gg_managed_watch_follows(const struct gg_managed_watch *watch)
 	return watch->begin_ns != 0 && !watch->has_failed;
 }
 
-bool gg_managed_watch_is_full(const struct gg_managed_watch *watch)
+const char *gg_managed_watch_why_ended(const struct gg_managed_watch *watch)
 {
-	return watch->has_said_full;
+	return watch->end_ns != 0 ? watch->why_ended : NULL;
+}
+
+bool gg_managed_watch_was_short(const struct gg_managed_watch *watch)
+{
+	return watch->end_ns - watch->begin_ns < SHORT_SECONDS * (uint64_t)GG_NS_PER_S;
 }
 
 void gg_managed_watch_tally(const struct gg_managed_watch *watch, struct gg_tally *live,
                             double *allocated_bytes)
 {
-	struct gg_tally all = { 0 };
-
 	for (size_t i = 0; i < watch->writtens.items.count; i++) {
 		const struct gg_dotnet_written *written = &watch->writtens.items.items[i];
 
-		if (written->id == 0 || !gg_draw_is_valid(&written->draw))
-			continue;
-		gg_tally_add(&all, &written->draw, written->size_bytes);
-		if (written->is_live)
+		if (written->id != 0 && written->is_live && gg_draw_is_valid(&written->draw))
 			gg_tally_add(live, &written->draw, written->size_bytes);
 	}
-	*allocated_bytes += gg_tally_estimate(&all, GG_BYTES).value;
+	*allocated_bytes += watch->earlier_bytes + bytes_of(watch);
 }

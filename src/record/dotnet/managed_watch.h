@@ -16,9 +16,12 @@
  * Older     objects that are older than the session are missing; a note says so.
  * Late      the runtime sends its events each tenth of a second.  Collections of the last half
  *           second do not count yet, because their events may be incomplete.
+ * Ends      A session ends when its events take room_bytes of TMPDIR, when these cannot be written,
+ *           or when the runtime ends it.  The next call begins another one; one that follows a
+ *           short session waits for up to a minute.  Then the live objects of the ended session
+ *           end, because nobody tells when they die, and a note says so.
  * Cost      Each call that has new events reads all of them again, so calls that come sooner than
- *           20 times the duration of the last one do nothing.  The events take room_bytes of TMPDIR
- *           at most; then the managed memory stays as it is, and a note says so.
+ *           20 times the duration of the last one do nothing.
  * Failure   nothing here fails a profile; a note says what is missing.
  * Threads   one owner; the thread of the watch touches the connections alone.
  */
@@ -46,8 +49,10 @@ void gg_managed_watch_take(struct gg_managed_watch *watch, struct gg_profile_wri
 /* True if there is a session: the process has a runtime, and it can be followed. */
 bool gg_managed_watch_follows(const struct gg_managed_watch *watch);
 
-/* True if there was no room for more events. */
-bool gg_managed_watch_is_full(const struct gg_managed_watch *watch);
+/* Says why the session has ended; NULL: it runs.  The next look would begin another one. */
+const char *gg_managed_watch_why_ended(const struct gg_managed_watch *watch);
+/* True if a session that has ended was so short that the next one should wait. */
+bool gg_managed_watch_was_short(const struct gg_managed_watch *watch);
 
 /* Adds the live samples, and the estimate of all allocated bytes, as the last call has written. */
 void gg_managed_watch_tally(const struct gg_managed_watch *watch, struct gg_tally *live,
