@@ -42,15 +42,43 @@ struct managed_looks {
 	bool is_known; /* the runtime answers */
 	char owner[GG_SEND_OWNER_MAX];
 	struct gg_send_facts facts; /* those of the sender, and the label */
+	const char *label;
 };
 
-/* The label; one of that name that the user gave counts. */
-static void add_label(struct gg_send_facts *facts)
+/*
+ * Adds the label, by a key that the user has not given.  Returns NULL if there is no room: without
+ * a label of its own, managed memory would be taken for malloc's.
+ */
+static const char *add_label(struct gg_send_facts *facts)
 {
-	if (facts->label_count < GG_SEND_LABELS_MAX && gg_send_facts_label(facts, "heap") == NULL)
+	static const char *const keys[] = { "heap", "geiger.heap" };
+
+	for (size_t i = 0; i < GG_COUNT(keys) && facts->label_count < GG_SEND_LABELS_MAX; i++) {
+		if (gg_send_facts_label(facts, keys[i]) != NULL)
+			continue;
 		facts->labels[facts->label_count++] = (struct gg_export_attribute){
-			.key = "heap", .value = "managed"
+			.key = keys[i], .value = "managed"
 		};
+		return keys[i];
+	}
+	return NULL;
+}
+
+/* Says once if managed memory cannot have a label of its own. */
+static bool has_room_for_label(struct sender *sender, pid_t pid)
+{
+	struct gg_send_facts facts = sender->options->facts;
+
+	if (add_label(&facts) != NULL)
+		return true;
+	if (!sender->lacks_label)
+		gg_sender_tell(sender,
+		               "process %d runs .NET, and malloc's memory alone is sent: too many "
+		               "labels, or heap and geiger.heap, leave none to tell managed memory "
+		               "apart",
+		               (int)pid);
+	sender->lacks_label = true;
+	return false;
 }
 
 static int write_process(struct managed_looks *managed, const struct gg_region_header *header,
@@ -80,7 +108,7 @@ static int begin(struct sender *sender, const struct gg_region_header *header, p
 	sender->managed = managed;
 	managed->pid = pid;
 	managed->facts = sender->options->facts;
-	add_label(&managed->facts);
+	managed->label = add_label(&managed->facts);
 	managed->session = (struct gg_profile_session){
 		.geiger = GG_VERSION,
 		.start_wall_ns = gg_clock_wall_ns(),
@@ -158,8 +186,8 @@ static int look(struct sender *sender, bool is_alive)
 		managed->is_known = true;
 		gg_sender_tell(sender,
 		               "process %d runs .NET: its managed memory has the label "
-		               "heap=managed, and counts from now on",
-		               (int)managed->pid);
+		               "%s=managed, and counts from now on",
+		               (int)managed->pid, managed->label);
 	}
 	return managed->is_known ? send_managed(sender, is_alive) : 0;
 }
@@ -173,7 +201,7 @@ static bool has_ended(struct sender *sender)
 	       gg_process_alive((uint32_t)managed->pid, 0);
 }
 
-/* A runtime that ends each session at once is asked less and less often. */
+/* geiger asks a runtime that ends each session at once less and less often. */
 static void begin_another(struct sender *sender)
 {
 	const struct managed_looks *managed = sender->managed;
@@ -206,6 +234,8 @@ int gg_managed_looks_look(struct sender *sender, const struct gg_region_header *
 	if (sender->managed == NULL && gg_clock_monotonic_ns() < sender->next_session_ns)
 		return 0;
 	if (sender->managed == NULL && (!is_alive || pid <= 0 || !gg_unrecorded_runtime_is_in(pid)))
+		return 0;
+	if (sender->managed == NULL && !has_room_for_label(sender, pid))
 		return 0;
 	if (sender->managed == NULL)
 		status = begin(sender, header, pid);

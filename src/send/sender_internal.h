@@ -77,6 +77,7 @@ struct sender {
 	uint64_t look_sends_ns; /* what this look may still take for attempts */
 	uint64_t outline_bytes; /* of all outlines */
 	bool is_stopped, has_ended, is_full;
+	bool lacks_label;       /* managed memory has no label of its own, as a line has said */
 	uint64_t skipped_count; /* looks at processes while the queue was full */
 	uint64_t refused_count; /* of them, those of the last look */
 	/* A fleet's shares of hosts that send stacks, by service; without a share all do. */

@@ -306,10 +306,28 @@ def served(pid):
     return metrics, profile
 
 
+def sent_labels(pid, *labels, **environment):
+    """
+    Sends with labels.  Returns what the sender said of .NET, and the labels of each live memory
+    that arrived.
+    """
+    found = {}
+    with Receiver() as receiver, subprocess.Popen([GEIGER, "send", "--every", "1s", "--state", "labels", "--looks", "6", "--to",
+                                                   f"http://127.0.0.1:{receiver.port}", *labels, pid], stderr=subprocess.PIPE,
+                                                  text=True, env={**os.environ, **environment}) as sender:
+        said = sender.stderr.read()
+        for request in receiver.take():
+            for _, _, name, total, attributes, *_ in otlp_profiles(request.body)[0]:
+                if name == "inuse_space":
+                    found[attributes.get("heap"), attributes.get("geiger.heap")] = total
+    return [line for line in said.splitlines() if ".NET" in line], found
+
+
 def sent_managed(pid, sessions=1):
     """
-    Sends with a state until managed memory of so many sessions has arrived, and ends.  Returns the last live bytes, and
-    the sum of allocated bytes, of profiles with the label of managed memory and of those without.
+    Sends with a state until managed memory of so many sessions has arrived, and ends.  Returns the
+    last live bytes, and the sum of allocated bytes, of profiles with the label of managed memory
+    and of those without.
     """
     live, allocated = {}, {True: 0, False: 0}
     with Receiver() as receiver, subprocess.Popen([GEIGER, "send", "-q", "--every", "1s", "--state", "state", "--to",
@@ -434,6 +452,19 @@ def ended():
     end_runtime(recorder, pid)
     check("top_says_that_events_cannot_be_written", None if any("cannot be written (errno" in note for note in cut["notes"]) else str(cut["notes"]),
           None if 0 < managed_of(cut) else str(cut)[:2000])
+
+
+def labeled():
+    """Managed memory never has the labels of malloc's."""
+    recorder, pid = live_runtime("lasts")
+    said, taken = sent_labels(pid, "--label", "heap=main")
+    full_said, full = sent_labels(pid, OTEL_RESOURCE_ATTRIBUTES=",".join(f"l{number}=x" for number in range(64)))
+    end_runtime(recorder, pid)
+    check("managed_memory_has_another_label_if_heap_is_taken", same("labels", sorted(taken, key=str), [("main", "managed"), ("main", None)]),
+          same("managed", taken.get(("main", "managed")), round(MANAGED_BYTES)), None if "geiger.heap=managed" in " ".join(said) else str(said))
+    check("managed_memory_without_room_for_a_label_is_not_sent", same("labels", list(full), [(None, None)]),
+          same("lines", len(full_said), 1), None if "malloc's memory alone is sent: too many labels" in " ".join(full_said) else str(full_said),
+          None if full.get((None, None), 0) < MANAGED_BYTES / 2 else str(full))
 
 
 def hostile():
@@ -695,6 +726,7 @@ def main():
     without_a_socket()
     looked_at()
     ended()
+    labeled()
     hostile()
     attached()
     attached_with_the_agent()

@@ -259,7 +259,7 @@ static void end_objects(struct gg_managed_watch *watch, struct gg_profile_writer
 }
 
 /*
- * A runtime that ends each session at once is asked less and less often.  Until the next session
+ * geiger asks a runtime that ends each session at once less and less often.  Until the next session
  * runs, the objects of the last one stay as they were.
  */
 static void begin_again(struct gg_managed_watch *watch, struct gg_profile_writer *writer)
@@ -468,7 +468,7 @@ static bool look(struct gg_managed_watch *watch, struct read_so_far *ret)
 		    gg_event_stream_peek(&methods->stream, &ret->methods, &ret->method_bytes) < 0)
 			ret->methods = NULL;
 	}
-	/* What was read is the last that comes. */
+	/* No bytes follow those that were read. */
 	ret->has_ended = events != NULL && !waits && events->stream.state == GG_EVENT_STREAM_ENDED;
 	if (ret->has_ended)
 		say_why(watch, &events->stream);
