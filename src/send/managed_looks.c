@@ -129,12 +129,30 @@ static int begin(struct sender *sender, const struct gg_region_header *header, p
 	return status == 0 ? write_process(managed, header, sender->error) : status;
 }
 
+/* The entry of an ended session: no look follows that could send what is not in the queue. */
+static void close_entry(struct sender *sender, struct seen_process *seen)
+{
+	if (seen->is_unsent) {
+		sender->result->lost_count++;
+		gg_sender_tell(sender,
+		               "%s: what it allocated in managed memory since the last profile of "
+		               "the session with .NET is lost",
+		               seen->about);
+	}
+	seen->is_final = true;
+	seen->is_unsent = seen->is_here = false;
+}
+
 void gg_managed_looks_end(struct sender *sender)
 {
 	struct managed_looks *managed = sender->managed;
+	struct seen_process *seen;
 
 	if (managed == NULL)
 		return;
+	seen = gg_seen_find(sender, managed->owner);
+	if (seen != NULL)
+		close_entry(sender, seen);
 	gg_managed_watch_free(managed->watch);
 	if (managed->profile != NULL)
 		gg_profile_writer_done(&managed->writer);
@@ -192,13 +210,18 @@ static int look(struct sender *sender, bool is_alive)
 	return managed->is_known ? send_managed(sender, is_alive) : 0;
 }
 
-/* True if the session has ended, although the process lives. */
+/*
+ * True if the session has ended, although the process lives.  While the queue is full, the session
+ * stays, so that a later look sends the rest; what is too large for any queue has no later look.
+ */
 static bool has_ended(struct sender *sender)
 {
 	const struct managed_looks *managed = sender->managed;
+	const struct seen_process *seen = gg_seen_find(sender, managed->owner);
 
 	return gg_managed_watch_why_ended(managed->watch) != NULL &&
-	       gg_process_alive((uint32_t)managed->pid, 0);
+	       gg_process_alive((uint32_t)managed->pid, 0) &&
+	       (seen == NULL || !seen->is_unsent || seen->was_told_large);
 }
 
 /* geiger asks a runtime that ends each session at once less and less often. */
@@ -217,6 +240,16 @@ static void begin_another(struct sender *sender)
 	sender->next_session_ns = gg_clock_monotonic_ns() +
 	                          (((uint64_t)GG_NS_PER_S << sender->short_sessions) -
 	                           (uint64_t)GG_NS_PER_S);
+	gg_managed_looks_end(sender);
+}
+
+/* The difference of a look that failed is in no profile. */
+static void end_failed(struct sender *sender)
+{
+	struct seen_process *seen = gg_seen_find(sender, sender->managed->owner);
+
+	if (seen != NULL)
+		seen->is_unsent = true;
 	gg_managed_looks_end(sender);
 }
 
@@ -242,7 +275,7 @@ int gg_managed_looks_look(struct sender *sender, const struct gg_region_header *
 	if (status == 0)
 		status = look(sender, is_alive);
 	if (status < 0) {
-		gg_managed_looks_end(sender);
+		end_failed(sender);
 	} else if (is_alive && has_ended(sender)) {
 		begin_another(sender);
 	}

@@ -442,11 +442,11 @@ int gg_sender_run(const struct gg_sender_options *options, struct gg_sender_resu
 		status = gg_sender_recall(&sender);
 	if (status == 0)
 		status = loop(&sender);
+	gg_managed_looks_end(&sender);
 	if (status == 0)
 		tidy(&sender);
 	if (sender.queue != NULL)
 		ret_result->counts = gg_send_queue_counts(sender.queue);
-	gg_managed_looks_end(&sender);
 	gg_http_kept_close(&sender.connection);
 	gg_seen_done(&sender);
 	gg_send_workspace_free(sender.workspace);

@@ -87,6 +87,9 @@ class Runtime:
                 session = struct.unpack("<Q", payload)[0]
                 connection.sendall(message(0xFF, 0, payload))
                 self.sessions[session - 7].close()
+            elif self.behavior == "ends":
+                with contextlib.suppress(OSError):
+                    connection.sendall(message(0xFF, 0, payload))
             elif self.behavior != "deaf":
                 self.stopped = True
                 connection.sendall(message(0xFF, 0, struct.pack("<Q", 7)))

@@ -467,6 +467,60 @@ def labeled():
           None if full.get((None, None), 0) < MANAGED_BYTES / 2 else str(full))
 
 
+def remembered(state):
+    """The owners that a sender left for the next one."""
+    return [path.read_text(encoding="utf-8").splitlines()[1] for path in pathlib.Path(state).rglob("region")]
+
+
+def remove_region(pid):
+    for path in pathlib.Path("/dev/shm").rglob(f"geiger-{pid}-*.region"):
+        path.unlink()
+
+
+def send_until(pid, state, *words, then=None):
+    """
+    Sends until a session with the runtime has ended, and kills the sender before its next look, or
+    does something and lets it end.  Returns its lines.
+    """
+    said = []
+    with subprocess.Popen([GEIGER, "send", "--every", "5s", "--state", state, *words, pid], stderr=subprocess.PIPE, text=True) as sender:
+        for line in sender.stderr:
+            said.append(line)
+            if "has ended (" in line:
+                break
+        if then is None:
+            time.sleep(1)
+            sender.kill()
+        else:
+            then()
+            said += sender.stderr.readlines()
+    return said
+
+
+def closed():
+    """A session that has ended leaves no debts of the sender."""
+    recorder, pid = live_runtime("ends")
+    with Receiver() as receiver:
+        to = ("--to", f"http://127.0.0.1:{receiver.port}")
+        run("send", "-q", "--every", "1s", "--looks", "1", "--state", "closed", *to, pid)
+        owners = remembered("closed")
+        said = send_until(pid, "closed", *to)
+        kept = remembered("closed")
+        # A profile of managed memory takes some 750 bytes, and malloc's is larger than that queue.
+        full = run("send", "--every", "1s", "--looks", "8", "--state", "full", "--queue", "800", "--flush", "1s", "--to",
+                   "http://127.0.0.1:9", pid)
+        gone = send_until(pid, "gone", *to, then=lambda: remove_region(pid))
+    end_runtime(recorder, pid)
+    check("the_next_sender_finds_the_region_after_a_session_has_ended", same("owners", kept, owners),
+          None if len(owners) == 1 and "has ended (" in said[-1] else f"{owners} {said}")
+    check("a_session_that_ended_is_not_lost_with_the_region", same("lines", len([line for line in gone if " is gone: " in line]), 1),
+          None if any("has ended (" in line for line in gone) else str(gone))
+    check("managed_memory_stays_while_the_queue_is_full_and_is_lost_once",
+          same("lost", full.stderr.count("managed memory since the last profile"), 1),
+          same("ended", full.stderr.count("has ended ("), 1),
+          None if " 1 lost" in full.stderr or "; 1 did not get into the queue" in full.stderr else full.stderr)
+
+
 def hostile():
     """Each costs its own samples; the good one beside it loses none, and nothing hangs."""
     for behavior in ("refuses", "babbles", "hangs up", "half a reply", "a huge reply", "silent", "damaged", "nothing",
@@ -727,6 +781,7 @@ def main():
     looked_at()
     ended()
     labeled()
+    closed()
     hostile()
     attached()
     attached_with_the_agent()

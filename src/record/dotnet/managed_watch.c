@@ -121,7 +121,7 @@ static void stop_thread(struct gg_managed_watch *watch)
 	watch->has_thread = false;
 	(void)!write(watch->wake_fd, &one, sizeof(one));
 	pthread_join(watch->thread, NULL);
-	(void)!read(watch->wake_fd, &one, sizeof(one)); /* the next thread must not end, too */
+	(void)!read(watch->wake_fd, &one, sizeof(one)); /* for the next thread */
 }
 
 /* --- the session ------------------------------------------------------------------------------ */
