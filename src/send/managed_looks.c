@@ -282,6 +282,19 @@ int gg_managed_looks_look(struct sender *sender, const struct gg_region_header *
 	return status;
 }
 
+int gg_managed_looks_last(struct sender *sender)
+{
+	int status;
+
+	if (sender->managed == NULL)
+		return 0;
+	*sender->error = (struct gg_error){ 0 };
+	status = look(sender, false);
+	if (status < 0)
+		end_failed(sender);
+	return status;
+}
+
 bool gg_managed_looks_has(const struct sender *sender, const char *owner)
 {
 	return sender->managed != NULL && strcmp(sender->managed->owner, owner) == 0;

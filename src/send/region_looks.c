@@ -358,8 +358,9 @@ static int look_at_last(struct sender *sender, bool *ret_is_alive)
 	if (status != -ENOENT)
 		return status;
 	*ret_is_alive = false;
+	status = gg_managed_looks_last(sender);
 	gg_seen_tell_gone(sender);
-	return 0;
+	return status;
 }
 
 /* The next sender of this pid finds the region, even if the process has ended. */

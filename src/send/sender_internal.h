@@ -124,6 +124,8 @@ int gg_sender_extract_of(struct sender *sender, const struct gg_model *model,
  */
 int gg_managed_looks_look(struct sender *sender, const struct gg_region_header *header, pid_t pid,
                           bool is_alive);
+/* The last look of a process whose region is gone. */
+int gg_managed_looks_last(struct sender *sender);
 /* True for the owner of the session's profiles. */
 bool gg_managed_looks_has(const struct sender *sender, const char *owner);
 void gg_managed_looks_end(struct sender *sender);

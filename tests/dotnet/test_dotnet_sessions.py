@@ -521,6 +521,26 @@ def closed():
           None if " 1 lost" in full.stderr or "; 1 did not get into the queue" in full.stderr else full.stderr)
 
 
+def vanished():
+    """The region goes when the runtime has sent its events, and no look has sent them yet."""
+    recorder, pid = live_runtime("lasts")
+    allocated = 0
+    with Receiver() as receiver:
+        with subprocess.Popen([GEIGER, "send", "--every", "8s", "--state", "vanished", "--to", f"http://127.0.0.1:{receiver.port}", pid],
+                              stderr=subprocess.PIPE, text=True) as sender:
+            for line in sender.stderr:
+                if "runs .NET" in line:
+                    break
+            time.sleep(5.5)  # the list of methods is awaited for 5 s
+            remove_region(pid)
+            sender.stderr.read()
+        for request in receiver.take():
+            for _, _, name, total, attributes, *_ in otlp_profiles(request.body)[0]:
+                allocated += total if name == "alloc_space" and attributes.get("heap") == "managed" else 0
+    end_runtime(recorder, pid)
+    check("managed_memory_is_sent_a_last_time_when_the_region_is_gone", same("allocated", allocated, round(MANAGED_BYTES)))
+
+
 def hostile():
     """Each costs its own samples; the good one beside it loses none, and nothing hangs."""
     for behavior in ("refuses", "babbles", "hangs up", "half a reply", "a huge reply", "silent", "damaged", "nothing",
@@ -782,6 +802,7 @@ def main():
     ended()
     labeled()
     closed()
+    vanished()
     hostile()
     attached()
     attached_with_the_agent()
