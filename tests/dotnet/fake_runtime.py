@@ -141,7 +141,8 @@ class Runtime:
             for byte in ok + self.stream:
                 connection.sendall(bytes([byte]))
         else:
-            connection.sendall(ok + self.stream)
+            with contextlib.suppress(OSError) if how == "lasts" else contextlib.nullcontext():
+                connection.sendall(ok + self.stream)
             self.sessions.append(connection)
             return True
         return False

@@ -416,10 +416,10 @@ def little_room():
     resource.setrlimit(resource.RLIMIT_FSIZE, (32768, 32768))
 
 
-def top_until(pid, condition, preexec=None):
-    """Looks with top until one meets the condition, 12 times at most; returns the last look."""
+def top_until(pid, condition, preexec=None, looks=12):
+    """Looks with top until one meets the condition, or so many times; returns the last look."""
     look = None
-    with subprocess.Popen([GEIGER, "top", "-n", "12", "--json", "--metric", "allocated", "--by", "type", pid], stdout=subprocess.PIPE,
+    with subprocess.Popen([GEIGER, "top", "-n", str(looks), "--json", "--metric", "allocated", "--by", "type", pid], stdout=subprocess.PIPE,
                           text=True, preexec_fn=preexec, restore_signals=preexec is None) as top:
         for line in top.stdout:
             look = json.loads(line)
@@ -452,6 +452,16 @@ def ended():
     end_runtime(recorder, pid)
     check("top_says_that_events_cannot_be_written", None if any("cannot be written (errno" in note for note in cut["notes"]) else str(cut["notes"]),
           None if 0 < managed_of(cut) else str(cut)[:2000])
+
+
+def long():
+    """Events of 70 MB, which is more than a session of top may have."""
+    recorder, pid = live_runtime("lasts", "1000000")
+    full = top_until(pid, lambda look: any("ended" in note for note in look["notes"]), looks=100)
+    end_runtime(recorder, pid)
+    check("a_long_session_of_top_ends_so_that_looks_stay_short",
+          None if any("its events take 64 MiB, and geiger keeps no more" in note for note in full["notes"]) else str(full["notes"]),
+          None if managed_of(full) > 900 * MANAGED_BYTES else str(managed_of(full)))
 
 
 def labeled():
@@ -800,6 +810,7 @@ def main():
     without_a_socket()
     looked_at()
     ended()
+    long()
     labeled()
     closed()
     vanished()

@@ -433,6 +433,19 @@ static bool has_news(struct gg_managed_watch *watch, const struct gg_event_strea
 	return watch->taken_ns < watch->news_ns + 2 * SETTLE_NS;
 }
 
+/* An ended stream has its last look at once: only one more comes. */
+static bool has_stream_ended(struct gg_managed_watch *watch)
+{
+	const struct gg_followed_runtime *events;
+	bool has_ended;
+
+	pthread_mutex_lock(&watch->mutex);
+	events = runtime_of(&watch->events);
+	has_ended = events != NULL && events->stream.state == GG_EVENT_STREAM_ENDED;
+	pthread_mutex_unlock(&watch->mutex);
+	return has_ended;
+}
+
 /* Says why the stream has ended. */
 static void say_why(struct gg_managed_watch *watch, const struct gg_event_stream *stream)
 {
@@ -547,7 +560,8 @@ void gg_managed_watch_take(struct gg_managed_watch *watch, struct gg_profile_wri
 		begin_again(watch, writer);
 	if (watch->end_ns != 0)
 		return;
-	if (!watch->has_thread || now_ns - watch->taken_ns < REST_FACTOR * watch->took_ns)
+	if (!watch->has_thread ||
+	    (now_ns - watch->taken_ns < REST_FACTOR * watch->took_ns && !has_stream_ended(watch)))
 		return;
 	if (!look(watch, &read)) {
 		if (read.is_refused)

@@ -15,7 +15,6 @@
 
 #include "base/clock.h"
 #include "base/time_units.h"
-#include "dotnet/event_stream.h"
 #include "record/dotnet/managed_watch.h"
 #include "record/dotnet/unrecorded_runtime.h"
 #include "record/look/target_look.h"
@@ -30,6 +29,11 @@
 
 /* Compaction begins at that many samples, at every 64th view, with at most 200 calls. */
 enum { COMPACT_FROM = 100000, COMPACT_EVERY = 64, COMPACT_CALLS = 200 };
+/*
+ * A look reads the events of a session anew, in the thread that serves pages.  These take about
+ * a second of a processor; then another session begins.
+ */
+#define RUNTIME_BYTES_MAX (UINT64_C(64) << 20)
 /* Processor time of a look, and beside it of a walk through the heap: callers wait for both. */
 enum { WATCH_LOOK_MS = 50, WATCH_WALK_MS = 500 };
 
@@ -239,7 +243,7 @@ int gg_polling_follow_runtime(struct gg_polling *polling, struct gg_error *error
 
 	if (pid == 0 || polling->target->exact != NULL || polling->managed != NULL)
 		return 0;
-	return gg_managed_watch_new(&polling->managed, pid, GG_EVENT_STREAM_MAX, error);
+	return gg_managed_watch_new(&polling->managed, pid, RUNTIME_BYTES_MAX, error);
 }
 
 bool gg_polling_has_managed(const struct gg_polling *polling)
