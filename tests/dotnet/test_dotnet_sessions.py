@@ -416,7 +416,7 @@ def little_room():
     resource.setrlimit(resource.RLIMIT_FSIZE, (32768, 32768))
 
 
-def top_until(pid, condition, preexec=None, looks=12):
+def top_until(pid, condition, preexec=None, looks=100):
     """Looks with top until one meets the condition, or so many times; returns the last look."""
     look = None
     with subprocess.Popen([GEIGER, "top", "-n", str(looks), "--json", "--metric", "allocated", "--by", "type", pid], stdout=subprocess.PIPE,
@@ -457,7 +457,7 @@ def ended():
 def long():
     """Events of 70 MB, which is more than a session of top may have."""
     recorder, pid = live_runtime("lasts", "1000000")
-    full = top_until(pid, lambda look: any("ended" in note for note in look["notes"]), looks=100)
+    full = top_until(pid, lambda look: any("ended" in note for note in look["notes"]))
     end_runtime(recorder, pid)
     check("a_long_session_of_top_ends_so_that_looks_stay_short",
           None if any("its events take 64 MiB, and geiger keeps no more" in note for note in full["notes"]) else str(full["notes"]),
