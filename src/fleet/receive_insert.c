@@ -37,9 +37,12 @@ enum {
 };
 #define LAST_TIMEOUT_SECONDS 5
 
-/* The order of inserts: rows that others name come first. */
-static const char *const order[] = { "series",  "host", "frame",  "symbol", "stack",
-	                             "process", "draw", "folded", "live" };
+/*
+ * The order of inserts: rows that others name come first.  `process` comes last, because a question
+ * counts a host as soon as its row is there, and would take memory on its way for none.
+ */
+static const char *const order[] = { "series", "host", "frame",  "symbol", "stack",
+	                             "draw",   "live", "folded", "process" };
 
 struct group_member {
 	uint64_t number, bytes;

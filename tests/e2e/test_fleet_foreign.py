@@ -175,6 +175,21 @@ def test_forms(fleet):
           None if abs(found - want) <= 1e-6 * want else f"{found}, not {want}")
 
 
+def test_insert_order(fleet):
+    """A host counts once its row is in `process`, so that row must not come before its memory."""
+    fleet.receiver.is_drained()
+    errors = fleet.receiver.metric("geiger_fleet_insert_errors_total")
+    fleet.store.ask("RENAME TABLE live TO live_away")
+    fleet.push({"service_name": "order", "instance": "o"}, heap(fleet, 30, [(MAIN, 64, 10, 9)]))
+    has_failed = wait_for(lambda: fleet.receiver.metric("geiger_fleet_insert_errors_total") > errors)
+    count = fleet.store.number(f"SELECT count() FROM process WHERE {ours('order')}")
+    fleet.store.ask("RENAME TABLE live_away TO live")
+    fleet.receiver.is_drained()
+    check("no row of a process is there before its memory", None if has_failed else "the insert did not fail",
+          same(count, 0), same(fleet.live("order"), [(-SLOT, 64, 9)]),
+          same(fleet.store.number(f"SELECT count() FROM process FINAL WHERE {ours('order')}"), 1))
+
+
 def test_own_senders(fleet):
     """Profiles that geiger sends to receivers of Pyroscope and OTLP."""
     problems = []
@@ -349,6 +364,7 @@ def main():
         test_totals(fleet)
         test_differences(fleet)
         test_forms(fleet)
+        test_insert_order(fleet)
         test_own_senders(fleet)
         test_unknown_error(fleet)
         test_hostile(fleet)
