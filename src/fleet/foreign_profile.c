@@ -107,15 +107,37 @@ static void make_row(struct gg_foreign_row *made, const struct gg_import_row_val
 		make_sum(&made->ever, row, row->ever_count, row->ever_bytes);
 }
 
+static int note_span(struct gg_foreign_profile *profile, uint32_t process,
+                     const struct gg_import_row_values *row, struct gg_error *error)
+{
+	struct gg_foreign_span *span = &profile->spans.items[process];
+
+	if (span->resource != 0 && span->resource != row->resource)
+		return gg_error_set(error, -EBADMSG, "profile", NULL,
+		                    "two resources are one process: give each a label such as "
+		                    "service.instance.id");
+	*span = (struct gg_foreign_span){ .resource = row->resource,
+		                          .has_allocated = row->has_allocated,
+		                          .is_delta = row->is_delta,
+		                          .end_ns = row->end_ns };
+	return 0;
+}
+
 static int make_rows(struct gg_foreign_profile *profile, const value_list *values,
                      struct gg_error *error)
 {
+	if (!gg_array_extend(&profile->spans, profile->model->process_count))
+		return gg_error_memory(error, "profile");
 	for (size_t i = 0; i < profile->model->aggregate_count; i++) {
 		const struct gg_profile_aggregate *place = &profile->model->aggregates[i];
 		struct gg_foreign_row row = { .process = place->process, .stack = place->stack };
+		int status;
 
 		if (place->from_ns < 0 || (size_t)place->from_ns >= values->count)
 			continue;
+		status = note_span(profile, place->process, &values->items[place->from_ns], error);
+		if (status < 0)
+			return status;
 		make_row(&row, &values->items[place->from_ns]);
 		if (!gg_array_push(&profile->rows, row))
 			return gg_error_memory(error, "profile");
@@ -160,7 +182,6 @@ int gg_foreign_profile_read(struct gg_foreign_profile *ret_profile,
 		status = make_rows(&read, &values, error);
 	read.end_ns = result.start_wall_ns > 0 ? result.start_wall_ns + (uint64_t)result.duration_ns
 	                                       : 0;
-	read.has_duration = result.duration_ns > 0;
 	gg_profile_close(profile);
 	gg_input_close(plain);
 	gg_input_close(input);
@@ -176,5 +197,6 @@ void gg_foreign_profile_done(struct gg_foreign_profile *profile)
 {
 	gg_model_free(profile->model);
 	gg_array_done(&profile->rows);
+	gg_array_done(&profile->spans);
 	*profile = (struct gg_foreign_profile){ 0 };
 }

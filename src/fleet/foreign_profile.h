@@ -16,6 +16,8 @@
  *          because only whole numbers of samples add up and subtract without an error.
  * Sums     Rows without a size, with an unknown interval, or whose number is not whole become sums
  *          (row_sums.h).  Their error is a bound, or unknown.
+ * Spans    Each resource of OTLP has a time of its own, and counts allocations in its own way.  Two
+ *          resources of one process are refused, as their sum has no meaning.
  * Hostile  The importers check the bytes.  No file that the profile names is opened.
  * Threads  one owner.
  */
@@ -45,10 +47,17 @@ struct gg_foreign_row {
 	struct gg_foreign_part live, ever;
 };
 
+/* What the resource of a process says, if the format has resources. */
+struct gg_foreign_span {
+	uint32_t resource; /* 0: the profile has none */
+	bool has_allocated, is_delta;
+	uint64_t end_ns; /* 0: unknown */
+};
+
 struct gg_foreign_profile {
 	struct gg_model *model;
-	uint64_t end_ns;   /* since 1970; 0: unknown */
-	bool has_duration; /* what it allocated is that of a span of time */
+	uint64_t end_ns;                        /* since 1970; 0: unknown */
+	GG_ARRAY(struct gg_foreign_span) spans; /* by process */
 	GG_ARRAY(struct gg_foreign_row) rows;
 };
 

@@ -65,10 +65,9 @@ struct foreign {
 	struct gg_foreign_profile profile;
 	const struct gg_fleet_label *labels;
 	size_t label_count;
-	bool is_delta;
+	bool is_delta;   /* those of OTLP's processes have their own */
 	bool is_fetched; /* now: a target's clock must not decide whether its slot has a look */
 	const char *heap;
-	uint64_t time_s;
 };
 
 /* A process of the profile. */
@@ -76,6 +75,8 @@ struct foreign_process {
 	struct foreign *foreign;
 	struct gg_foreign_process is;
 	struct gg_foreign_sender *sender;
+	bool has_allocated, is_delta;
+	uint64_t time_s; /* of its profile */
 };
 
 static uint64_t now_seconds(void)
@@ -225,7 +226,7 @@ static bool store_span(struct foreign_process *process)
 	struct gg_slot_maker *maker = NULL;
 	bool is_stored = true;
 
-	if (process->sender->delta_s == foreign->time_s) {
+	if (process->sender->delta_s == process->time_s) {
 		/* Its rows might have the keys of the other one's, and replace them. */
 		gg_receive_count(foreign->receive, &foreign->receive->counts.foreign_unclear);
 		return true;
@@ -242,11 +243,11 @@ static bool store_span(struct foreign_process *process)
 		what.counted_count = lists.counted.count;
 		what.allocated = lists.sums.items;
 		what.allocated_count = lists.sums.count;
-		maker = new_maker(process, foreign->time_s, 1);
+		maker = new_maker(process, process->time_s, 1);
 		is_stored = maker != NULL ? seal_slot(process, maker, &what, false)
 		                          : memory_is_out(foreign);
 		if (is_stored) {
-			process->sender->delta_s = foreign->time_s;
+			process->sender->delta_s = process->time_s;
 			gg_receive_count(foreign->receive, &foreign->receive->counts.foreign_spans);
 		}
 	} else if (!is_stored) {
@@ -385,7 +386,7 @@ static bool add_look_rows(struct foreign_process *process, struct difference *di
 		const struct gg_foreign_row *row = difference->rows[i];
 		uint32_t allocated = 0, freed = 0;
 
-		if (!process->foreign->is_delta)
+		if (!process->is_delta)
 			count_row(process, difference, i, &allocated, &freed);
 		is_made = add_counted(lists, row, allocated, freed, (uint32_t)row->live.samples) &&
 		          add_sum(lists, row, &row->live, GG_FLEET_LIVE);
@@ -419,7 +420,7 @@ static bool store_look(struct foreign_process *process, uint64_t start_s, uint32
 		what.allocated = lists.sums.items;
 		what.allocated_count = lists.sums.count;
 		is_stored = seal_slot(process, maker, &what, true);
-		if (is_stored && !foreign->is_delta)
+		if (is_stored && process->has_allocated && !process->is_delta)
 			gg_foreign_senders_keep(senders, sender, &difference.now);
 		if (is_stored)
 			gg_receive_count(foreign->receive, &foreign->receive->counts.foreign_looks);
@@ -434,55 +435,102 @@ static bool store_look(struct foreign_process *process, uint64_t start_s, uint32
 
 /* --- profiles ------------------------------------------------------------------------------- */
 
-static bool store_process(struct foreign *foreign, uint32_t number)
+/* Finds the time of the process's profile, and how its agent counts allocations. */
+static void find_span(struct foreign_process *process, uint32_t number)
 {
-	struct gg_receive *receive = foreign->receive;
-	struct foreign_process process = { .foreign = foreign };
+	const struct foreign *foreign = process->foreign;
+	const struct gg_foreign_span *span = &foreign->profile.spans.items[number];
+	uint64_t end_ns = span->resource > 0 ? span->end_ns : foreign->profile.end_ns;
+
+	process->has_allocated = span->resource == 0 || span->has_allocated;
+	process->is_delta = span->resource > 0 ? span->is_delta : foreign->is_delta;
+	process->time_s = end_ns > 0 && !foreign->is_fetched ? end_ns / GG_NS_PER_S : now_seconds();
+}
+
+/* Two agents at one process, such as one that takes differences and one that does not. */
+static bool has_one_way(struct foreign_process *process)
+{
+	struct gg_foreign_sender *sender = process->sender;
+
+	if (!process->has_allocated)
+		return true;
+	if (sender->way == GG_FOREIGN_UNKNOWN)
+		sender->way = process->is_delta ? GG_FOREIGN_DIFFERENCES : GG_FOREIGN_TOTALS;
+	return (sender->way == GG_FOREIGN_DIFFERENCES) == process->is_delta;
+}
+
+static bool store_process(struct foreign_process *process)
+{
+	struct gg_receive *receive = process->foreign->receive;
+	struct foreign *foreign = process->foreign;
 	uint32_t seconds = receive->options->slot_seconds > 0 ? receive->options->slot_seconds
 	                                                      : FOREIGN_SLOT_SECONDS;
-	uint64_t end_s = foreign->time_s - foreign->time_s % seconds;
+	uint64_t end_s = process->time_s - process->time_s % seconds;
 	double oldest_s = receive->options->oldest_seconds;
 	uint64_t least_s = oldest_s > 0 && (double)now_seconds() > 2 * oldest_s
 	                           ? now_seconds() - (uint64_t)oldest_s - 2 * (uint64_t)seconds
 	                           : 0;
 	uint64_t id;
 
-	if (!identify(&process, number))
+	if (!identify(process, process->is.number))
 		return false;
-	id = gg_fleet_sender_id(process.is.host, process.is.instance);
-	process.sender = gg_foreign_senders_get(
+	id = gg_fleet_sender_id(process->is.host, process->is.instance);
+	process->sender = gg_foreign_senders_get(
 		&receive->foreign, gg_foreign_sender_key(foreign->tenant, id), least_s);
-	if (process.sender == NULL) {
+	if (process->sender == NULL) {
 		gg_receive_count(receive, &receive->counts.refused_busy);
 		gg_receive_answer_with(foreign->answer, 429, "too many processes send");
 		foreign->answer->retry_after_s = BUSY_SECONDS;
 		return false;
 	}
-	/* Two agents at one process, such as one that takes differences and one that does not. */
-	if (process.sender->way == GG_FOREIGN_UNKNOWN)
-		process.sender->way = foreign->is_delta ? GG_FOREIGN_DIFFERENCES
-		                                        : GG_FOREIGN_TOTALS;
-	if ((process.sender->way == GG_FOREIGN_DIFFERENCES) != foreign->is_delta) {
+	if (!has_one_way(process)) {
 		gg_receive_count(receive, &receive->counts.foreign_unclear);
 		return true;
 	}
-	if (foreign->is_delta && !store_span(&process))
+	if (process->is_delta && !store_span(process))
 		return false;
-	if (end_s < seconds || end_s - seconds < process.sender->until_s) {
+	if (end_s < seconds || end_s - seconds < process->sender->until_s) {
 		gg_receive_count(receive, &receive->counts.foreign_between);
 		return true;
 	}
-	return store_look(&process, end_s - seconds, seconds);
+	return store_look(process, end_s - seconds, seconds);
 }
 
-static bool has_few_samples(const struct gg_foreign_profile *profile, bool is_delta)
+/* Stores the processes whose time is right.  False: none, or the answer says what failed. */
+static bool store_processes(struct foreign *foreign)
 {
+	uint32_t count = foreign->profile.model->process_count, late_count = 0;
+
+	for (uint32_t i = 1; i < count; i++) {
+		struct foreign_process process = { .foreign = foreign, .is.number = i };
+
+		find_span(&process, i);
+		/* A wrong clock of one host must not lose what a collector sends with it. */
+		if (!gg_receive_is_of_its_time(foreign->receive, process.time_s, 0,
+		                               foreign->answer))
+			late_count++;
+		else if (!store_process(&process))
+			return false;
+	}
+	if (late_count > 0 && late_count + 1 >= count)
+		return false;
+	foreign->answer->status = 0;
+	gg_buf_clear(&foreign->answer->body);
+	return true;
+}
+
+static bool has_few_samples(const struct foreign *foreign)
+{
+	const struct gg_foreign_profile *profile = &foreign->profile;
 	uint64_t live = 0, ever = 0;
 
 	for (size_t i = 0; i < profile->rows.count; i++) {
-		live += profile->rows.items[i].live.samples;
-		ever += profile->rows.items[i].ever.samples;
-		if (live > GG_FLEET_COUNT_MAX || (is_delta && ever > GG_FLEET_COUNT_MAX))
+		const struct gg_foreign_row *row = &profile->rows.items[i];
+		bool is_delta = foreign->is_delta || profile->spans.items[row->process].is_delta;
+
+		live += row->live.samples;
+		ever += is_delta ? row->ever.samples : 0;
+		if (live > GG_FLEET_COUNT_MAX || ever > GG_FLEET_COUNT_MAX)
 			return false;
 	}
 	return true;
@@ -504,9 +552,7 @@ static bool store_profile(struct foreign *foreign, const struct gg_importer *imp
 		gg_receive_count(receive, &receive->counts.foreign_other);
 		return true;
 	}
-	if (status == 0 && importer == &gg_importer_otlp)
-		foreign->is_delta = foreign->profile.has_duration; /* else a state */
-	if (status == 0 && !has_few_samples(&foreign->profile, foreign->is_delta))
+	if (status == 0 && !has_few_samples(foreign))
 		status = gg_error_set(&error, -EBADMSG, "profile", NULL,
 		                      "the profile has more samples than a slot can hold");
 	if (status < 0) {
@@ -517,17 +563,11 @@ static bool store_profile(struct foreign *foreign, const struct gg_importer *imp
 		gg_foreign_profile_done(&foreign->profile);
 		return false;
 	}
-	foreign->time_s = foreign->profile.end_ns > 0 && !foreign->is_fetched
-	                          ? foreign->profile.end_ns / GG_NS_PER_S
-	                          : now_seconds();
-	if (!gg_receive_is_of_its_time(receive, foreign->time_s, 0, foreign->answer))
-		is_stored = false;
-	if (is_stored && foreign->profile.model->process_count > PROCESSES_MOST + 1) {
+	if (foreign->profile.model->process_count > PROCESSES_MOST + 1) {
 		gg_receive_answer_with(foreign->answer, 400, "a profile has too many processes");
 		is_stored = false;
 	}
-	for (uint32_t i = 1; is_stored && i < foreign->profile.model->process_count; i++)
-		is_stored = store_process(foreign, i);
+	is_stored = is_stored && store_processes(foreign);
 	gg_foreign_profile_done(&foreign->profile);
 	return is_stored;
 }

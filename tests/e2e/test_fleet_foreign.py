@@ -175,6 +175,68 @@ def test_forms(fleet):
           None if abs(found - want) <= 1e-6 * want else f"{found}, not {want}")
 
 
+def otlp(resources):
+    """OTLP as JSON: (labels, [(type, time, duration, bytes)]) of each resource; seconds since 1970."""
+    texts = ["", "bytes", "space", "main.main"]
+    for name in ("alloc_space", "inuse_space", "cpu"):
+        texts.append(name)
+    return json.dumps({"resourceProfiles": [{
+        "resource": {"attributes": [{"key": key, "value": {"stringValue": value}} for key, value in labels.items()]},
+        "scopeProfiles": [{"profiles": [{
+            "sampleType": {"typeStrindex": texts.index(kind), "unitStrindex": 0 if kind == "cpu" else 1},
+            "timeUnixNano": str(at * 10**9), "durationNano": str(duration * 10**9),
+            "periodType": {"typeStrindex": 2, "unitStrindex": 1}, "period": str(R),
+            "samples": [{"stackIndex": 1, "values": [str(value)]}]} for kind, at, duration, value in profiles]}],
+    } for labels, profiles in resources], "dictionary": {
+        "stringTable": texts, "stackTable": [{}, {"locationIndices": [1]}],
+        "locationTable": [{}, {"lines": [{"functionIndex": 1}]}],
+        "functionTable": [{}, {"nameStrindex": 3}], "mappingTable": [{}], "attributeTable": [{}],
+        "linkTable": [{}]}}).encode()
+
+
+def test_resources(fleet):
+    """A collector sends the profiles of several processes in one request."""
+
+    def send(resources):
+        return fleet.post(OTLP, otlp(resources), {"Content-Type": "application/json"})[0]
+
+    def bytes_of(service, metric):
+        fleet.receiver.is_drained()
+        return fleet.store.number(f"SELECT sum(bytes + sure_seen + missed_bytes) FROM folded FINAL WHERE {ours(service)} "
+                                  f"AND metric = {metric}")
+
+    def near(found, wanted):
+        return None if abs(found - wanted) <= 1e-4 * wanted else f"{found} is not {wanted}"
+
+    mega = 1 << 20
+    statuses = []
+    for at in (10, 25, SLOT + 10, SLOT + 25):  # 5 s apart, and each counts from its start
+        first, second = fleet.start + at, fleet.start + at + 5
+        statuses.append(send([
+            ({"service.name": "batch", "service.instance.id": "1"},
+             [("alloc_space", first, 0, 100 * mega), ("inuse_space", first, 0, 10 * mega), ("cpu", first, 10, 7)]),
+            ({"service.name": "batch", "service.instance.id": "2"},
+             [("alloc_space", second, 0, 300 * mega), ("inuse_space", second, 0, 20 * mega)])]))
+    check("processes of a request whose times differ still count from their start", same(statuses, [200] * 4),
+          same(bytes_of("batch", 0), 0), near(bytes_of("batch", 2), 60 * mega))
+    spans = [send([({"service.name": "spans", "service.instance.id": "1"}, [("alloc_space", fleet.start + at, 5, 8 * mega)]),
+                   ({"service.name": "other", "service.instance.id": "2"}, [("alloc_space", fleet.start + at, 0, mega)])])
+             for at in (10, 25)]
+    check("those with a duration add up, beside others without one", same(spans, [200] * 2),
+          near(bytes_of("spans", 0), 16 * mega), same(bytes_of("other", 0), 0))
+    latest = send([({"service.name": "twice", "service.instance.id": "1"}, [("inuse_space", fleet.start + at, 0, size * mega)])
+                   for at, size in ((10, 50), (25, 40))])
+    check("two messages of one process in a request are one process, whose latest state counts", same(latest, 200),
+          near(bytes_of("twice", 2), 40 * mega))
+    who = {"service.name": "mixed", "service.instance.id": "1"}
+    mixed = send([(who, [("alloc_space", fleet.start, 0, mega), ("alloc_space", fleet.start + 5, 5, mega)])])
+    check("a process with both is refused", same(mixed, 400), same(bytes_of("mixed", 0), 0))
+    wrong = send([({"service.name": "clock", "service.instance.id": "1"}, [("inuse_space", fleet.start + 60 * SLOT * 10, 0, mega)]),
+                  ({"service.name": "right", "service.instance.id": "2"}, [("inuse_space", fleet.start, 0, mega)])])
+    check("a wrong clock of one process does not lose the other one", same(wrong, 200), near(bytes_of("right", 2), mega),
+          same(bytes_of("clock", 2), 0))
+
+
 def test_insert_order(fleet):
     """A host counts once its row is in `process`, so that row must not come before its memory."""
     fleet.receiver.is_drained()
@@ -364,6 +426,7 @@ def main():
         test_totals(fleet)
         test_differences(fleet)
         test_forms(fleet)
+        test_resources(fleet)
         test_insert_order(fleet)
         test_own_senders(fleet)
         test_unknown_error(fleet)

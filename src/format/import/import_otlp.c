@@ -10,6 +10,10 @@
  *             texts are their labels.  thread.name and thread.id of a sample make a thread.
  * Several     profiles of one resource and type add up if they count allocations.  Live memory is
  *             a state, so only the latest of them counts, and a note says so.
+ * Rows        A caller that takes rows (import.h) stores them beside those of other requests.  So
+ *             each row has the time of its own resource, and says whether that counts allocations
+ *             from the start of the process (a duration of 0: a state as well) or of a span.
+ *             Equal resources of a request are one, as collectors batch messages of one process.
  * Hostile     Every index is checked before it is used.  Samples may refer to long stacks again and
  *             again, so the output has a limit as well as the input.
  */
@@ -37,6 +41,12 @@ struct otlp_profile {
 	uint64_t time_ns, end_ns;
 };
 
+struct otlp_resource {
+	struct gg_wire message;
+	uint64_t end_ns; /* of its latest heap profile */
+	bool has_spans, has_totals;
+};
+
 /* Samples of one resource, stack and set of attributes. */
 struct otlp_row {
 	uint32_t resource;
@@ -53,8 +63,11 @@ struct otlp_label {
 struct otlp_import {
 	struct gg_import *import;
 	struct gg_otlp_tables tables;
-	GG_ARRAY(struct gg_wire) resources;
+	GG_ARRAY(struct otlp_resource) resources;
+	uint32_t resource;         /* the one that is being read */
+	struct gg_map resource_of; /* hash of a resource's attributes -> its number */
 	GG_ARRAY(struct otlp_profile) profiles;
+	struct gg_map latest; /* hash of resource and column -> the profile that counts */
 	struct {
 		uint64_t type, unit; /* numbers of texts */
 	} columns[OTLP_COLUMNS_MAX];
@@ -64,10 +77,12 @@ struct otlp_import {
 	GG_ARRAY(struct otlp_row) rows;
 	GG_ARRAY(uint64_t) values; /* column_count for each row */
 	struct gg_map row_of;
-	struct gg_buf out;                    /* a profile.proto */
-	uint64_t text_count;                  /* its texts: those of the dictionary, and more */
-	struct gg_buf labels;                 /* those of attributes of samples */
-	GG_ARRAY(struct otlp_label) label_of; /* by attribute */
+	struct gg_buf out;                     /* a profile.proto */
+	uint64_t text_count;                   /* its texts: those of the dictionary, and more */
+	struct gg_buf labels;                  /* those of attributes of samples */
+	GG_ARRAY(struct otlp_label) label_of;  /* by attribute */
+	const struct gg_import_options *given; /* by the caller, who takes rows */
+	size_t given_count;                    /* rows that it has */
 };
 
 static int wrong(struct otlp_import *job, const uint8_t *at, const char *what)
@@ -143,25 +158,65 @@ static bool counts_events(const struct otlp_import *job, int column)
 	return gg_wire_length(&type) >= 5 && memcmp(type.at, "alloc", 5) == 0;
 }
 
-/* Keeps only the latest of several profiles of one state. */
-static void supersede(struct otlp_import *job, struct otlp_profile *added)
+static bool gives_rows(const struct otlp_import *job)
 {
-	if (counts_events(job, added->column))
-		return;
-	for (size_t i = job->profiles.count; i-- > 0;) {
-		struct otlp_profile *other = &job->profiles.items[i];
+	return job->import->options->take_row != NULL;
+}
 
-		if (other->resource != added->resource)
-			break;
-		if (other->column != added->column)
-			continue;
-		job->superseded_count++;
-		if (other->end_ns > added->end_ns)
-			added->column = NOT_KEPT;
-		else
-			other->column = NOT_KEPT;
+/* True for values of a heap.  A profile of time must not say how the heap counts. */
+static bool is_of_heap(const struct otlp_import *job, int column)
+{
+	static const char *const prefixes[] = { "alloc", "inuse_", "live_" };
+	struct gg_wire type = string_of(job, job->columns[column].type);
+
+	for (size_t i = 0; i < GG_COUNT(prefixes); i++)
+		if (gg_wire_length(&type) >= strlen(prefixes[i]) &&
+		    memcmp(type.at, prefixes[i], strlen(prefixes[i])) == 0)
+			return true;
+	return gg_otlp_tables_is(type, "space") || gg_otlp_tables_is(type, "objects");
+}
+
+/* Notes the time of a resource, and how it counts allocations. */
+static void note_span(struct otlp_import *job, const struct otlp_profile *profile)
+{
+	struct otlp_resource *resource = &job->resources.items[profile->resource];
+
+	if (!is_of_heap(job, profile->column))
 		return;
+	if (profile->end_ns > resource->end_ns)
+		resource->end_ns = profile->end_ns;
+	if (!counts_events(job, profile->column))
+		return;
+	if (profile->end_ns > profile->time_ns)
+		resource->has_spans = true;
+	else
+		resource->has_totals = true;
+}
+
+/* Keeps only the latest of several profiles of one state. */
+static int supersede(struct otlp_import *job, struct otlp_profile *added)
+{
+	uint64_t seed = gg_map_seed(&job->latest), index;
+	uint64_t key = gg_hash_integer((uint64_t)added->column,
+	                               gg_hash_integer(added->resource, seed));
+	bool is_total = gives_rows(job) && added->end_ns == added->time_ns;
+	struct otlp_profile *other;
+
+	if (counts_events(job, added->column) && !is_total)
+		return 0;
+	index = gg_map_get(&job->latest, key);
+	if (index != GG_MAP_NONE) {
+		other = &job->profiles.items[index];
+		job->superseded_count++;
+		if (other->end_ns > added->end_ns) {
+			added->column = NOT_KEPT;
+			return 0;
+		}
+		other->column = NOT_KEPT;
 	}
+	return gg_map_put(&job->latest, key, job->profiles.count) < 0
+	               ? gg_import_no_memory(job->import)
+	               : 0;
 }
 
 static int read_profile(struct otlp_import *job, struct gg_wire message)
@@ -169,8 +224,7 @@ static int read_profile(struct otlp_import *job, struct gg_wire message)
 	struct gg_wire rest = message, text;
 	struct gg_wire_field field;
 	struct otlp_value_type type = { 0 }, period_type = { 0 };
-	struct otlp_profile profile = { .message = message,
-		                        .resource = (uint32_t)job->resources.count - 1 };
+	struct otlp_profile profile = { .message = message, .resource = job->resource };
 	uint64_t duration_ns = 0, period = 0;
 	int more, status = 0;
 
@@ -205,7 +259,10 @@ static int read_profile(struct otlp_import *job, struct gg_wire message)
 		job->start_ns = profile.time_ns;
 	if (profile.end_ns > job->end_ns)
 		job->end_ns = profile.end_ns;
-	supersede(job, &profile);
+	note_span(job, &profile);
+	status = supersede(job, &profile);
+	if (status < 0)
+		return status;
 	return gg_array_push(&job->profiles, profile) ? 0 : gg_import_no_memory(job->import);
 }
 
@@ -229,9 +286,31 @@ static int read_scope(struct otlp_import *job, struct gg_wire message)
 	return each_message(job, message, GG_OTLP_SCOPE_PROFILES_PROFILE, read_profile);
 }
 
+/* Finds the number of an equal resource of the request, or the next one. */
+static int find_resource(struct otlp_import *job, struct gg_wire message, uint32_t *ret_number)
+{
+	uint64_t key = gg_map_seed(&job->resource_of), known;
+	struct gg_wire_field field;
+
+	while (gg_wire_next(&message, &field) > 0)
+		if (field.number == GG_OTLP_RESOURCE_PROFILES_RESOURCE &&
+		    field.type == GG_WIRE_BYTES)
+			key = gg_hash_bytes(field.bytes.at, gg_wire_length(&field.bytes), key);
+	known = gg_map_get(&job->resource_of, key);
+	*ret_number = known != GG_MAP_NONE ? (uint32_t)known : (uint32_t)job->resources.count;
+	return known == GG_MAP_NONE && gg_map_put(&job->resource_of, key, *ret_number) < 0
+	               ? gg_import_no_memory(job->import)
+	               : 0;
+}
+
 static int read_resource(struct otlp_import *job, struct gg_wire message)
 {
-	if (!gg_array_push(&job->resources, message))
+	const struct otlp_resource resource = { .message = message };
+
+	job->resource = (uint32_t)job->resources.count;
+	if (gives_rows(job) && find_resource(job, message, &job->resource) < 0)
+		return -ENOMEM;
+	if (job->resource == job->resources.count && !gg_array_push(&job->resources, resource))
 		return gg_import_no_memory(job->import);
 	return each_message(job, message, GG_OTLP_RESOURCE_PROFILES_SCOPE_PROFILES, read_scope);
 }
@@ -562,7 +641,7 @@ static void put_attribute(struct otlp_import *job, struct gg_buf *out,
 static int resource_labels(struct otlp_import *job, uint32_t number, struct gg_buf *out)
 {
 	struct gg_otlp_attribute attribute, service = { 0 };
-	struct gg_wire rest = job->resources.items[number], name = { 0 };
+	struct gg_wire rest = job->resources.items[number].message, name = { 0 };
 	struct gg_wire_field field, inner;
 	int status = 0;
 
@@ -756,6 +835,54 @@ static int convert(struct otlp_import *job)
 	return status == 0 && job->out.failed ? gg_import_no_memory(job->import) : status;
 }
 
+/* A sum of both would be neither. */
+static int check_spans(struct otlp_import *job)
+{
+	for (size_t i = 0; i < job->resources.count; i++)
+		if (job->resources.items[i].has_spans && job->resources.items[i].has_totals)
+			return wrong(job, job->resources.items[i].message.at,
+			             "a resource has allocations of a span of time, and others "
+			             "without a duration, which count from the start");
+	return 0;
+}
+
+/* Adds to a row which resource it has, and gives it to the caller.  Rows come in their order. */
+static int take_row(struct gg_import *import, const struct gg_import_row_values *row)
+{
+	const struct gg_import_options *own = import->options;
+	struct otlp_import *job = own->row_context;
+	uint32_t number = job->rows.items[job->given_count++].resource;
+	const struct otlp_resource *resource = &job->resources.items[number];
+	struct gg_import_row_values whole = *row;
+	int status;
+
+	whole.resource = number + 1;
+	whole.has_allocated = resource->has_spans || resource->has_totals;
+	whole.is_delta = resource->has_spans;
+	whole.end_ns = resource->end_ns;
+	import->options = job->given; /* which has the context of the caller */
+	status = job->given->take_row(import, &whole);
+	import->options = own;
+	return status;
+}
+
+static int give_rows(struct otlp_import *job)
+{
+	struct gg_import *import = job->import;
+	struct gg_import_options own = *import->options;
+	int status = check_spans(job);
+
+	if (status < 0)
+		return status;
+	job->given = import->options;
+	own.take_row = take_row;
+	own.row_context = job;
+	import->options = &own;
+	status = gg_import_pprof_bytes(import, (const uint8_t *)job->out.data, job->out.length);
+	import->options = job->given;
+	return status;
+}
+
 static int read_data(struct otlp_import *job, const uint8_t *bytes, size_t length,
                      bool is_converted)
 {
@@ -770,7 +897,9 @@ static int read_data(struct otlp_import *job, const uint8_t *bytes, size_t lengt
 		status = join_samples(job);
 	if (status == 0)
 		status = convert(job);
-	if (status == 0)
+	if (status == 0 && gives_rows(job))
+		status = give_rows(job);
+	else if (status == 0)
 		status = gg_import_pprof_bytes(job->import, (const uint8_t *)job->out.data,
 		                               job->out.length);
 	if (status == 0 && job->superseded_count > 0)
@@ -816,6 +945,8 @@ static int read_otlp(struct gg_import *import)
 	status = read_data(&job, bytes, length, has_json);
 	gg_otlp_tables_done(&job.tables);
 	gg_array_done(&job.resources);
+	gg_map_done(&job.resource_of);
+	gg_map_done(&job.latest);
 	gg_array_done(&job.profiles);
 	gg_array_done(&job.rows);
 	gg_array_done(&job.values);
