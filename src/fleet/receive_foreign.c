@@ -201,6 +201,26 @@ static bool add_sum(struct row_lists *lists, const struct gg_foreign_row *row,
 	return !part->is_sum || gg_array_push(&lists->sums, sum);
 }
 
+/*
+ * Says that nobody knows what a stack allocated or freed: a sum of nothing whose error is unknown.
+ * Without it, a question would take the absence of rows for an exact 0.
+ */
+static bool add_unknown(struct row_lists *lists, const struct gg_foreign_row *row,
+                        enum gg_fleet_metric metric)
+{
+	struct gg_slot_allocated sum = { .process = row->process,
+		                         .stack = row->stack,
+		                         .metric = metric };
+
+	sum.tally.unknown[GG_BYTES] = sum.tally.unknown[GG_ALLOCATIONS] = 1;
+	return gg_array_push(&lists->sums, sum);
+}
+
+static bool has_memory(const struct gg_foreign_part *part)
+{
+	return part->samples > 0 || part->is_sum;
+}
+
 static bool add_counted(struct row_lists *lists, const struct gg_foreign_row *row,
                         uint32_t allocated, uint32_t freed, uint32_t live)
 {
@@ -236,7 +256,9 @@ static bool store_span(struct foreign_process *process)
 
 		if (row->process == process->is.number)
 			is_stored = add_counted(&lists, row, (uint32_t)row->ever.samples, 0, 0) &&
-			            add_sum(&lists, row, &row->ever, GG_FLEET_ALLOCATED);
+			            add_sum(&lists, row, &row->ever, GG_FLEET_ALLOCATED) &&
+			            (!has_memory(&row->ever) ||
+			             add_unknown(&lists, row, GG_FLEET_FREED));
 	}
 	if (is_stored && lists.counted.count + lists.sums.count > 0) {
 		what.counted = lists.counted.items;
@@ -347,8 +369,11 @@ static bool find_difference(struct foreign_process *process, struct gg_slot_make
 	return is_made && difference->is_taken != NULL;
 }
 
-/* The samples of a row that were allocated and freed since the last look. */
-static void count_row(const struct foreign_process *process, struct difference *difference,
+/*
+ * The samples of a row that were allocated and freed since the last look.  Returns false if nobody
+ * knows.
+ */
+static bool count_row(const struct foreign_process *process, struct difference *difference,
                       size_t number, uint32_t *ret_allocated, uint32_t *ret_freed)
 {
 	uint64_t key = counter_key(&difference->ids[number], difference->rows[number]);
@@ -359,11 +384,13 @@ static void count_row(const struct foreign_process *process, struct difference *
 	size_t index;
 
 	*ret_allocated = *ret_freed = 0;
-	if (now == NULL || !difference->is_known)
-		return;
+	if (now == NULL)
+		return true;
+	if (!difference->is_known) /* the first look of all begins the count */
+		return process->sender->until_s == 0;
 	index = (size_t)(now - difference->now.items);
 	if (difference->is_taken[index])
-		return;
+		return true;
 	difference->is_taken[index] = true;
 	allocated = now->ever - (before != NULL ? before->ever : 0);
 	held = allocated + (before != NULL ? before->live : 0);
@@ -371,10 +398,31 @@ static void count_row(const struct foreign_process *process, struct difference *
 	if (allocated > GG_FLEET_COUNT_MAX || freed > GG_FLEET_COUNT_MAX) {
 		gg_receive_count(process->foreign->receive,
 		                 &process->foreign->receive->counts.foreign_unclear);
-		return;
+		return false;
 	}
 	*ret_allocated = (uint32_t)allocated;
 	*ret_freed = (uint32_t)freed;
+	return true;
+}
+
+/* Adds what a row allocated and freed since the last look. */
+static bool add_difference(struct foreign_process *process, struct difference *difference,
+                           size_t number, struct row_lists *lists)
+{
+	const struct gg_foreign_row *row = difference->rows[number];
+	uint32_t allocated = 0, freed = 0;
+	bool has_ever = has_memory(&row->ever), has_live = has_memory(&row->live);
+	/* Live memory that was never allocated: the agent sends no allocations. */
+	bool is_known = !process->is_delta && !row->ever.is_sum && (has_ever || !has_live) &&
+	                count_row(process, difference, number, &allocated, &freed);
+	/* Spans say what an agent that takes differences allocated. */
+	bool lacks_allocated = !is_known && !process->is_delta && (has_ever || has_live);
+	bool lacks_freed = (!is_known || row->live.is_sum) && (has_ever || has_live);
+
+	return add_counted(lists, row, allocated, lacks_freed ? 0 : freed,
+	                   (uint32_t)row->live.samples) &&
+	       (!lacks_allocated || add_unknown(lists, row, GG_FLEET_ALLOCATED)) &&
+	       (!lacks_freed || add_unknown(lists, row, GG_FLEET_FREED));
 }
 
 static bool add_look_rows(struct foreign_process *process, struct difference *difference,
@@ -382,15 +430,10 @@ static bool add_look_rows(struct foreign_process *process, struct difference *di
 {
 	bool is_made = true;
 
-	for (size_t i = 0; is_made && i < difference->count; i++) {
-		const struct gg_foreign_row *row = difference->rows[i];
-		uint32_t allocated = 0, freed = 0;
-
-		if (!process->is_delta)
-			count_row(process, difference, i, &allocated, &freed);
-		is_made = add_counted(lists, row, allocated, freed, (uint32_t)row->live.samples) &&
-		          add_sum(lists, row, &row->live, GG_FLEET_LIVE);
-	}
+	for (size_t i = 0; is_made && i < difference->count; i++)
+		is_made = add_difference(process, difference, i, lists) &&
+		          add_sum(lists, difference->rows[i], &difference->rows[i]->live,
+		                  GG_FLEET_LIVE);
 	return is_made;
 }
 

@@ -273,12 +273,30 @@ def test_unknown_error(fleet):
     fleet.push({"service_name": "dark", "instance": "d"}, heap(fleet, 50, [(MAIN, 64, 10, 10)], interval=0))
     fleet.push({"service_name": "sums", "instance": "d"}, heap(fleet, 50, [(MAIN, 64, 10, 10)], has_size=False))
     fleet.receiver.is_drained()
-    unknown = [fleet.store.ask(f"SELECT metric, unknown, bytes > 0 FROM folded FINAL WHERE {ours(service)}")
+    unknown = [fleet.store.ask(f"SELECT metric, unknown, bytes > 0 FROM folded FINAL WHERE {ours(service)} AND metric = 2")
                for service in ("dark", "sums")]
     low = fleet.report("dark", "--at", f"@{fleet.start - 1}")["selected_bytes"]["low"]
     check("what has no sampling interval has no error, and says so; without sizes the error is a bound",
           same(unknown, [[["2", "3", "1"]], [["2", "0", "1"]]]), same(low, None))
     fleet.push({"service_name": "every", "instance": "d"}, heap(fleet, 50, [(MAIN, 64, 10, 9)], interval=1))
+    problems = []
+    for kind, labels, slots in (("totals of several sizes", {}, 2), ("differences", {"__delta__": "false"}, 2),
+                                ("live memory alone", {}, 2)):
+        service = kind.split()[0]
+        for slot in range(1, slots + 1):
+            more = {"has_size": False} if service == "totals" else {}
+            if service == "live":
+                more["types"] = pprof_maker.GO_TYPES[2:]
+            fleet.push({"service_name": service, "instance": service, **labels},
+                       heap(fleet, slot * SLOT + 5, [(MAIN, 64, 1000 * slot, 10)], **more))
+        fleet.receiver.is_drained()
+        for metric in ("allocated", "freed"):
+            found = fleet.report(service, "--metric", metric, "--since", f"@{fleet.start}",
+                                 "--until", f"@{fleet.start + 3 * SLOT}").get("selected_bytes", {})
+            is_known = (service, metric) == ("differences", "allocated")
+            if (found.get("low") is not None) != is_known:
+                problems.append(f"{kind}, {metric}: {found}")
+    check("what nobody counts has no interval", *problems)
     check("an interval of 1 took everything", same(fleet.store.ask(
         f"SELECT gap, n FROM live FINAL WHERE {ours('every')}") if fleet.receiver.is_drained() else 0, [["0", "9"]]))
 
