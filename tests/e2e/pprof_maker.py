@@ -55,11 +55,11 @@ def scaled(count, size, interval):
     return int(count * scale), int(count * size * scale)
 
 
-def heap(rows, interval=524288, time_s=0, duration_s=0, types=None, has_size=True, labels=None, mapping=None):
-    """labels: of every sample; mapping: the path of a module."""
+def heap(rows, interval=524288, time_s=0, duration_s=0, types=None, has_size=True, labels=None, mapping=None, each=None):
+    """labels: of every sample; each: of each row; mapping: the path of a module."""
     texts, functions, samples = Texts(), {}, b""
     types = types or GO_TYPES
-    for stack, size, allocated, live in rows:
+    for row, (stack, size, allocated, live) in enumerate(rows):
         for name in stack:
             functions.setdefault(name, len(functions) + 1)
         every = {}
@@ -70,7 +70,7 @@ def heap(rows, interval=524288, time_s=0, duration_s=0, types=None, has_size=Tru
         sample += part(2, b"".join(varint(value) for value in values))
         if has_size:
             sample += part(3, number(1, texts("bytes")) + number(3, size))
-        for key, value in (labels or {}).items():
+        for key, value in {**(labels or {}), **(each[row] if each else {})}.items():
             sample += part(3, number(1, texts(key)) + number(2, texts(value)))
         samples += part(2, sample)
     out = b"".join(part(1, number(1, texts(kind)) + number(2, texts(unit))) for kind, unit in types)

@@ -301,6 +301,16 @@ def test_unknown_error(fleet):
         f"SELECT gap, n FROM live FINAL WHERE {ours('every')}") if fleet.receiver.is_drained() else 0, [["0", "9"]]))
 
 
+def test_labels_of_samples(fleet):
+    """tcmalloc labels samples, not processes; a label of a process must be a text."""
+    guarded = [(rows, {"guarded_status": status, "access_allocated": access}) for rows, status, access in (
+        ([(MAIN, 64, 5, 3)], "NotAttempted", "cold"), ([(MAIN, 64, 2, 2), (CACHE, 4096, 1, 1)], "RateLimited", "hot"))]
+    status = fleet.push({"service_name": "tcmalloc", "instance": "t"}, heap(fleet, 30, guarded[0][0] + guarded[1][0], each=[
+        labels for rows, labels in guarded for _ in rows]))
+    check("labels of samples make no processes", same(status, 200), same(fleet.live("tcmalloc"), [(-SLOT, 64, 5), (-SLOT, 4096, 1)]),
+          same(fleet.store.ask(f"SELECT count(), sum(processes) FROM process FINAL WHERE {ours('tcmalloc')}"), [["1", "1"]]))
+
+
 def test_hostile(fleet):
     profile = heap(fleet, 60, [(MAIN, 64, 30, 20), (CACHE, 4096, 3, 3)])
     who = {"service_name": "evil", "instance": "e"}
@@ -448,6 +458,7 @@ def main():
         test_insert_order(fleet)
         test_own_senders(fleet)
         test_unknown_error(fleet)
+        test_labels_of_samples(fleet)
         test_hostile(fleet)
         test_tenants(store)
         test_go(fleet)

@@ -69,6 +69,7 @@ struct gg_import_options {
 	 */
 	int (*take_row)(struct gg_import *import, const struct gg_import_row_values *row);
 	void *row_context;
+	bool all_labels_are_of_processes; /* also for take_row, which else knows those by name */
 	/* -ENOMSG: no type of values has a name that heap profiles use. */
 	bool known_types_only;
 	const struct gg_progress *progress; /* gets bytes of the file; NULL: nobody */

@@ -671,6 +671,12 @@ static int resource_labels(struct otlp_import *job, uint32_t number, struct gg_b
 	return status;
 }
 
+static bool is_of_thread(struct gg_wire key)
+{
+	return gg_otlp_tables_is(key, "thread.name") || gg_otlp_tables_is(key, "thread.id") ||
+	       gg_otlp_tables_is(key, "process.executable.name");
+}
+
 /* Finds the label of an attribute, and makes it at the first use. */
 static int find_label(struct otlp_import *job, uint64_t index, const uint8_t *at,
                       struct otlp_label *ret_label)
@@ -691,7 +697,10 @@ static int find_label(struct otlp_import *job, uint64_t index, const uint8_t *at
 	if (index == 0) /* no attribute */
 		return 0;
 	label = &job->label_of.items[index];
-	put_attribute(job, &job->labels, &attribute);
+	if (!gives_rows(job) || is_of_thread(attribute.key) ||
+	    gg_import_pprof_is_of_process((const char *)attribute.key.at,
+	                                  gg_wire_length(&attribute.key)))
+		put_attribute(job, &job->labels, &attribute);
 	*label = (struct otlp_label){ offset, job->labels.length - offset, true };
 	*ret_label = *label;
 	return job->labels.failed ? gg_import_no_memory(job->import) : 0;
@@ -877,6 +886,7 @@ static int give_rows(struct otlp_import *job)
 	job->given = import->options;
 	own.take_row = take_row;
 	own.row_context = job;
+	own.all_labels_are_of_processes = true; /* those of samples are left out already */
 	import->options = &own;
 	status = gg_import_pprof_bytes(import, (const uint8_t *)job->out.data, job->out.length);
 	import->options = job->given;

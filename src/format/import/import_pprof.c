@@ -11,7 +11,8 @@
  *
  * Labels.  A thread's name and number identify a thread.  The label pid, the label process and all
  * other text labels, such as host or version, identify a process: each set of values makes a
- * process with these labels.
+ * process with these labels.  A caller that takes rows (import.h) stores processes for good, so only
+ * labels whose names say so identify one for it.
  */
 #include "format/import/import_pprof.h"
 
@@ -172,6 +173,41 @@ static bool is_one_of(const struct gg_text_line *key, const char *const *names, 
 	return false;
 }
 
+bool gg_import_pprof_is_of_process(const char *key, size_t length)
+{
+	static const char *const keys[] = {
+		"pid",
+		"process.pid",
+		"process_pid",
+		"process_id",
+		"host",
+		"host.name",
+		"host_name",
+		"hostname",
+		"node",
+		"node_name",
+		"nodename",
+		"k8s.node.name",
+		"instance",
+		"pod",
+		"k8s.pod.name",
+		"k8s_pod_name",
+		"k8s.pod.uid",
+		"container.id",
+		"service.instance.id",
+		"service_instance_id",
+		"container_id",
+		"service_name",
+		"service.name",
+		"service_version",
+		"version",
+		"service.version",
+	};
+	const struct gg_text_line line = { key, length };
+
+	return is_one_of(&line, keys, GG_COUNT(keys));
+}
+
 static void take_label(struct pprof_import *job, struct pprof_sample *sample,
                        const struct gg_text_line *key, const struct gg_text_line *text,
                        int64_t number)
@@ -198,7 +234,10 @@ static void take_label(struct pprof_import *job, struct pprof_sample *sample,
 		gg_text_line_copy(text, sample->thread, sizeof(sample->thread));
 	} else if (is_one_of(key, processes, GG_COUNT(processes))) {
 		gg_text_line_copy(text, sample->process, sizeof(sample->process));
-	} else if (!is_one_of(key, types, GG_COUNT(types)) && key->length > 0) {
+	} else if (!is_one_of(key, types, GG_COUNT(types)) && key->length > 0 &&
+	           (job->import->options->take_row == NULL ||
+	            job->import->options->all_labels_are_of_processes ||
+	            gg_import_pprof_is_of_process(key->at, key->length))) {
 		gg_buf_append(&job->labels, key->at, key->length);
 		gg_buf_append(&job->labels, "", 1);
 		gg_buf_append(&job->labels, text->at, text->length);
