@@ -18,7 +18,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { PARSE_PUSH, PARSE_JSON, PARSE_INGEST, PARSE_TARGETS, PARSE_PPROF, PARSE_OTLP, PARSE_COUNT };
-enum { PROFILE_MOST = 1 << 20 };
+enum { PROFILE_MOST = 1 << 20, FRAMES_MOST = 100000 };
 
 static void require(bool condition)
 {
@@ -110,9 +110,9 @@ static void parse_profile(const struct gg_importer *importer, const char *bytes,
 {
 	struct gg_foreign_profile profile = { 0 };
 	struct gg_error error = { 0 };
-	uint64_t used = 0;
+	uint64_t used = 0, frames = FRAMES_MOST;
 
-	if (gg_foreign_profile_read(&profile, importer, bytes, length, PROFILE_MOST, &used,
+	if (gg_foreign_profile_read(&profile, importer, bytes, length, PROFILE_MOST, &frames, &used,
 	                            &error) < 0) {
 		require(error.message[0] != '\0' && profile.model == NULL);
 		return;

@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /*
@@ -34,4 +35,19 @@ static inline size_t gg_utf8_length(const unsigned char *text)
 		if (text[i] < low || text[i] > high)
 			return 0;
 	return length;
+}
+
+/* True if the whole text is UTF-8. */
+static inline bool gg_utf8_is(const char *text)
+{
+	const unsigned char *at = (const unsigned char *)text;
+
+	while (*at != '\0') {
+		size_t length = gg_utf8_length(at);
+
+		if (length == 0)
+			return false;
+		at += length;
+	}
+	return true;
 }

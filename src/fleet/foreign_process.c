@@ -9,6 +9,7 @@
 
 #include "base/buf.h"
 #include "base/path.h"
+#include "base/utf8.h"
 #include "fleet/foreign_request.h"
 
 static const char *label_of(const struct gg_foreign_process *process, const char *key)
@@ -167,6 +168,15 @@ static void make_facts(struct gg_foreign_process *process, const struct gg_model
 	                                                           : "unknown";
 }
 
+/* Labels go into JSON, and into the store's texts, whose readers expect UTF-8. */
+static bool has_utf8(const struct gg_foreign_process *process)
+{
+	for (size_t i = 0; i < process->label_count; i++)
+		if (!gg_utf8_is(process->labels[i].key) || !gg_utf8_is(process->labels[i].value))
+			return false;
+	return true;
+}
+
 int gg_foreign_process_of(struct gg_foreign_process *process, const struct gg_model *model,
                           uint32_t number, const struct gg_fleet_label *labels, size_t label_count)
 {
@@ -174,6 +184,8 @@ int gg_foreign_process_of(struct gg_foreign_process *process, const struct gg_mo
 
 	process->number = number;
 	collect_labels(process, model, labels, label_count);
+	if (!has_utf8(process))
+		return -EILSEQ;
 	if (first_label(process, host_keys, GG_COUNT(host_keys)) == NULL &&
 	    first_label(process, process_keys, GG_COUNT(process_keys)) == NULL &&
 	    label_of(process, session_key) == NULL)

@@ -147,11 +147,13 @@ static int make_rows(struct gg_foreign_profile *profile, const value_list *value
 
 int gg_foreign_profile_read(struct gg_foreign_profile *ret_profile,
                             const struct gg_importer *importer, const void *bytes, size_t length,
-                            uint64_t most, uint64_t *ret_bytes, struct gg_error *error)
+                            uint64_t most, uint64_t *frames_left, uint64_t *ret_bytes,
+                            struct gg_error *error)
 {
 	value_list values = { 0 };
 	const struct gg_import_options options = { .ignore_files = true,
 		                                   .known_types_only = true,
+		                                   .frames_left = frames_left,
 		                                   .take_row = take_row,
 		                                   .row_context = &values };
 	struct gg_foreign_profile read = { 0 };

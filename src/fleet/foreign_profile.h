@@ -62,11 +62,12 @@ struct gg_foreign_profile {
 };
 
 /*
- * `most` limits the bytes, after decompression, which *ret_bytes gets.  -ENOMSG: it is a profile of
+ * `most` limits the bytes, after decompression, which *ret_bytes gets, and *frames_left the frames
+ * of all samples; the profile's own are subtracted, also if it is refused.  -ENOMSG: it is a profile of
  * something else than a heap; -EBADMSG; -ENOMEM.
  */
 GG_MUST_CHECK int gg_foreign_profile_read(struct gg_foreign_profile *ret_profile,
                                           const struct gg_importer *importer, const void *bytes,
-                                          size_t length, uint64_t most, uint64_t *ret_bytes,
-                                          struct gg_error *error);
+                                          size_t length, uint64_t most, uint64_t *frames_left,
+                                          uint64_t *ret_bytes, struct gg_error *error);
 void gg_foreign_profile_done(struct gg_foreign_profile *profile);

@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/time_units.h"
+#include "base/utf8.h"
 #include "fleet/receive_internal.h"
 #include "format/import/input.h"
 
@@ -431,6 +432,24 @@ static void forget_lost_names(struct gg_receive *receive)
 	receive->known = (struct gg_known_set){ .most = KNOWN_MOST };
 }
 
+static bool has_utf8_labels(const struct gg_fleet_label *labels, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (!gg_utf8_is(labels[i].key) || !gg_utf8_is(labels[i].value))
+			return false;
+	return true;
+}
+
+/* Labels go into the store's texts, and from there into JSON and alerts. */
+static bool has_utf8(const struct gg_fleet_slot *slot)
+{
+	for (size_t i = 0; i < slot->series.count; i++)
+		if (!has_utf8_labels(slot->series.items[i].labels,
+		                     slot->series.items[i].label_count))
+			return false;
+	return has_utf8_labels(slot->host_labels, slot->host_label_count);
+}
+
 static void take_slot(struct gg_receive *receive, const char *tenant, const uint8_t *bytes,
                       size_t length, struct gg_receive_answer *answer)
 {
@@ -443,6 +462,11 @@ static void take_slot(struct gg_receive *receive, const char *tenant, const uint
 		gg_receive_count(receive, &receive->counts.refused_bad);
 		gg_receive_answer_with(answer, error.status == -ENOMEM ? 503 : 400, error.message);
 		return;
+	}
+	if (!has_utf8(&slot)) {
+		gg_receive_count(receive, &receive->counts.refused_bad);
+		gg_receive_answer_with(answer, 400, "a label is not UTF-8");
+		goto out;
 	}
 	forget_lost_names(receive);
 	key = message_key(receive, tenant, bytes, length);

@@ -39,6 +39,8 @@ enum {
 	FOREIGN_SLOT_SECONDS = 600,
 	PROCESSES_MOST = 256,        /* of one profile */
 	INNER_BYTES_MOST = 32 << 20, /* of all profiles of a request, unpacked */
+	FRAMES_MOST = 500000,        /* of all samples of a request: less than a second of work */
+	FRAME_BYTES = 16,            /* of the tenant's rate that a frame of a sample takes */
 	BUSY_SECONDS = 60,
 };
 
@@ -61,6 +63,8 @@ struct foreign {
 	const char *tenant;
 	struct gg_receive_answer *answer;
 	uint64_t inner_bytes;
+	uint64_t frames_left;
+	bool is_timeless; /* equal bytes of another slot are another look */
 	/* The profile that is being stored. */
 	struct gg_foreign_profile profile;
 	const struct gg_fleet_label *labels;
@@ -105,9 +109,13 @@ static bool identify(struct foreign_process *process, uint32_t number)
 	if (status == -ENOMEM)
 		return memory_is_out(foreign);
 	gg_receive_count(foreign->receive, &foreign->receive->counts.refused_bad);
-	gg_receive_answer_with(foreign->answer, 400,
-	                       "no label tells this process from others: give it one such as "
-	                       "instance, pod or hostname");
+	if (status == -EILSEQ)
+		gg_receive_answer_with(foreign->answer, 400, "a label is not UTF-8");
+	else
+		gg_receive_answer_with(
+			foreign->answer, 400,
+			"no label tells this process from others: give it one such as "
+			"instance, pod or hostname");
 	return false;
 }
 
@@ -481,12 +489,13 @@ static bool store_look(struct foreign_process *process, uint64_t start_s, uint32
 /* Finds the time of the process's profile, and how its agent counts allocations. */
 static void find_span(struct foreign_process *process, uint32_t number)
 {
-	const struct foreign *foreign = process->foreign;
+	struct foreign *foreign = process->foreign;
 	const struct gg_foreign_span *span = &foreign->profile.spans.items[number];
 	uint64_t end_ns = span->resource > 0 ? span->end_ns : foreign->profile.end_ns;
 
 	process->has_allocated = span->resource == 0 || span->has_allocated;
 	process->is_delta = span->resource > 0 ? span->is_delta : foreign->is_delta;
+	foreign->is_timeless |= end_ns == 0 && !process->is_delta;
 	process->time_s = end_ns > 0 && !foreign->is_fetched ? end_ns / GG_NS_PER_S : now_seconds();
 }
 
@@ -588,7 +597,8 @@ static bool store_profile(struct foreign *foreign, const struct gg_importer *imp
 	uint64_t unpacked = 0;
 	bool is_stored = true;
 	int status = gg_foreign_profile_read(&foreign->profile, importer, bytes, length,
-	                                     GG_FLEET_MESSAGE_MAX, &unpacked, &error);
+	                                     GG_FLEET_MESSAGE_MAX, &foreign->frames_left, &unpacked,
+	                                     &error);
 
 	foreign->inner_bytes += unpacked;
 	if (status == -ENOMSG) { /* such as one of processor's time: agents send these as well */
@@ -645,7 +655,9 @@ void gg_receive_foreign(struct gg_receive *receive, const struct gg_receive_requ
                         const char *tenant, const void *bytes, size_t length,
                         struct gg_receive_answer *answer)
 {
-	struct foreign foreign = { .receive = receive, .tenant = tenant, .answer = answer };
+	struct foreign foreign = {
+		.receive = receive, .tenant = tenant, .answer = answer, .frames_left = FRAMES_MOST
+	};
 	GG_CLEANUP(gg_buf_done) struct gg_buf whole = { 0 };
 	struct gg_foreign_request parsed = { 0 };
 	struct gg_error error = { 0 };
@@ -694,11 +706,11 @@ void gg_receive_foreign(struct gg_receive *receive, const struct gg_receive_requ
 		}
 		gg_foreign_request_done(&parsed);
 	}
-	if (answer->status == 200)
+	if (answer->status == 200 && !foreign.is_timeless)
 		gg_receive_remember_message(receive, tenant, whole.data, whole.length);
 	/* The limit is one of unpacked bytes: the tenant's next requests wait for these. */
-	if (foreign.inner_bytes > 0)
-		gg_receive_charge(receive, tenant, foreign.inner_bytes);
+	gg_receive_charge(receive, tenant,
+	                  foreign.inner_bytes + (FRAMES_MOST - foreign.frames_left) * FRAME_BYTES);
 }
 
 static void store_scraped(struct gg_receive *receive, const struct gg_scraped *scraped)
@@ -708,6 +720,7 @@ static void store_scraped(struct gg_receive *receive, const struct gg_scraped *s
 	struct foreign foreign = { .receive = receive,
 		                   .tenant = tenant[0] != '\0' ? tenant : "default",
 		                   .answer = &answer,
+		                   .frames_left = FRAMES_MOST,
 		                   .labels = scraped->target->labels,
 		                   .label_count = scraped->target->label_count,
 		                   .is_fetched = true,

@@ -311,6 +311,20 @@ def test_labels_of_samples(fleet):
           same(fleet.store.ask(f"SELECT count(), sum(processes) FROM process FINAL WHERE {ours('tcmalloc')}"), [["1", "1"]]))
 
 
+def test_idle(fleet):
+    """A process that allocates nothing sends the same bytes again and again, perhaps without a time."""
+    receiver = Receiver(fleet.store.folder, "segments-idle", "--slot", "2s")
+    receiver.start()
+    body = pprof_maker.push([({"service_name": "idle", "instance": "i"}, [pprof_maker.heap([(MAIN, 64, 3, 2)])])])
+    for _ in range(30):
+        receiver.get(PUSH, body, PROTO)
+        time.sleep(0.25)
+    receiver.is_drained()
+    receiver.kill()
+    slots = fleet.store.number(f"SELECT uniqExact(slot) FROM live FINAL WHERE {ours('idle')}")
+    check("an idle process whose profiles have no time has a look in each slot", None if slots >= 3 else f"{slots} slots")
+
+
 def test_hostile(fleet):
     profile = heap(fleet, 60, [(MAIN, 64, 30, 20), (CACHE, 4096, 3, 3)])
     who = {"service_name": "evil", "instance": "e"}
@@ -329,6 +343,11 @@ def test_hostile(fleet):
         "61 labels": (fleet.push({**who, **{f"l{i}": "x" for i in range(60)}}, profile), 400),
         "a zero byte": (fleet.push({**who, "x": "a\0b"}, profile), 400),
         "a label twice": (fleet.post(PUSH, pprof_maker.push([({"a": "1"}, [])])[:-1] + b"")[0], 400),
+        "a few bytes with a million frames": (fleet.push(who, gzip.compress(pprof_maker.heap(
+            [(("f",) * 1000, 64 + i, 3, 2) for i in range(1000)], time_s=fleet.start + 60))), 400),
+        "a label that is no UTF-8": (fleet.push({**who, "zone": b"eu\xff\xfe"}, profile), 400),
+        "a label of a sample that is none": (fleet.push(who, heap(fleet, 60, [(MAIN, 64, 3, 2)], labels={
+            "version": b"\xc0\x80"})), 400),
         "a long text": (fleet.push({**who, "x": "a" * 2049}, profile), 400),
         "300 profiles": (fleet.push(who, *[b"x"] * 300), 400),
         "a bomb": (fleet.push(who, gzip.compress(b"\0" * (40 << 20))), 400),
@@ -384,6 +403,12 @@ def test_tenants(store):
     statuses = [fleet.post(PUSH, pprof_maker.push([({"service_name": "big", "instance": f"b{i}"}, [large])]),
                            {"Authorization": f"Bearer {token}"})[0] for i in range(2)]
     check("a tenant's rate is one of unpacked bytes", same(statuses, [200, 429]))
+    fleet.receiver.kill()
+    fleet.receiver.start()
+    deep = gzip.compress(pprof_maker.heap([(("f",) * 1000, 64 + i, 1, 1) for i in range(80)]))
+    statuses = [fleet.post(PUSH, pprof_maker.push([({"service_name": "deep", "instance": f"b{i}"}, [deep])]),
+                           {"Authorization": f"Bearer {token}"})[0] for i in range(2)]
+    check("and of frames", same(statuses, [200, 429]))
     fleet.receiver.kill()
 
 
@@ -459,6 +484,7 @@ def main():
         test_own_senders(fleet)
         test_unknown_error(fleet)
         test_labels_of_samples(fleet)
+        test_idle(fleet)
         test_hostile(fleet)
         test_tenants(store)
         test_go(fleet)

@@ -33,6 +33,12 @@ int gg_import_no_memory(struct gg_import *import)
 	return gg_error_memory(import->error, gg_input_name(import->input));
 }
 
+int gg_import_too_many_frames(struct gg_import *import)
+{
+	return gg_error_set(import->error, -EBADMSG, gg_input_name(import->input), NULL,
+	                    "the stacks of all samples have too many frames together");
+}
+
 int gg_import_wrong(const struct gg_import *import, const char *what)
 {
 	return gg_input_wrong(import->input, gg_input_offset(import->input), import->error, "%s",

@@ -70,6 +70,12 @@ struct gg_import_options {
 	int (*take_row)(struct gg_import *import, const struct gg_import_row_values *row);
 	void *row_context;
 	bool all_labels_are_of_processes; /* also for take_row, which else knows those by name */
+	/*
+	 * How many frames the samples of profile.proto or OTLP may still have, which the importer
+	 * counts down; NULL: no limit.  A profile may refer to frames so often that its few bytes
+	 * take seconds.
+	 */
+	uint64_t *frames_left;
 	/* -ENOMSG: no type of values has a name that heap profiles use. */
 	bool known_types_only;
 	const struct gg_progress *progress; /* gets bytes of the file; NULL: nobody */
@@ -177,6 +183,8 @@ GG_MUST_CHECK int gg_import_row(struct gg_import *import, uint32_t thread, uint3
 
 GG_MUST_CHECK int gg_import_note(struct gg_import *import, const char *format, ...) GG_PRINTF(2, 3);
 int gg_import_no_memory(struct gg_import *import);
+/* The samples have more frames than options->frames_left.  Returns -EBADMSG. */
+int gg_import_too_many_frames(struct gg_import *import);
 /* Reports an error in the line that was read last, and returns -EBADMSG. */
 int gg_import_wrong(const struct gg_import *import, const char *what);
 /* Reports progress if enough bytes were read since the last report; cheap. */

@@ -29,6 +29,7 @@
 enum {
 	OTLP_BYTES_MAX = 256 << 20,
 	OTLP_OUTPUT_MAX = 512 << 20,
+	OTLP_ROWS_OUTPUT_MAX = 64 << 20, /* for a caller that takes rows: a server */
 	OTLP_ROWS_MAX = 4 << 20,
 	OTLP_COLUMNS_MAX = 16,
 	NOT_KEPT = -1,
@@ -83,6 +84,7 @@ struct otlp_import {
 	GG_ARRAY(struct otlp_label) label_of;  /* by attribute */
 	const struct gg_import_options *given; /* by the caller, who takes rows */
 	size_t given_count;                    /* rows that it has */
+	uint64_t frame_count;                  /* of the rows */
 };
 
 static int wrong(struct otlp_import *job, const uint8_t *at, const char *what)
@@ -736,6 +738,7 @@ static int put_stack(struct otlp_import *job, const struct otlp_row *row, struct
 	bool is_wrong = false;
 	uint64_t index;
 	size_t packed = gg_wire_begin(out, 1);
+	const uint64_t *frames_left = job->import->options->frames_left;
 	int more = 0, status = gg_otlp_tables_get(&job->tables, GG_OTLP_TABLE_STACK, row->stack,
 	                                          row->sample.at, &message);
 
@@ -745,6 +748,9 @@ static int put_stack(struct otlp_import *job, const struct otlp_row *row, struct
 		while (status == 0 && gg_wire_numbers(&field, &index, &is_wrong)) {
 			status = gg_otlp_tables_get(&job->tables, GG_OTLP_TABLE_LOCATION, index,
 			                            message.at, &location);
+			if (status == 0 && frames_left != NULL &&
+			    job->frame_count++ >= *frames_left)
+				status = gg_import_too_many_frames(job->import);
 			if (status == 0 && index != 0)
 				gg_varint_append(out, index);
 		}
@@ -776,6 +782,9 @@ static int put_row(struct otlp_import *job, size_t number, const struct gg_buf *
 		return status;
 	if (sample.failed || job->out.failed)
 		return gg_import_no_memory(job->import);
+	if (gives_rows(job) && job->out.length > OTLP_ROWS_OUTPUT_MAX)
+		return wrong(job, row->sample.at,
+		             "the stacks and attributes of the samples have more than 64 MiB");
 	if (job->out.length > OTLP_OUTPUT_MAX)
 		return wrong(job, row->sample.at,
 		             "the stacks and attributes of the samples have more than 512 MiB");

@@ -270,6 +270,21 @@ static int read_label(struct pprof_import *job, struct gg_wire message, struct p
 	return 0;
 }
 
+static int read_frame(struct pprof_import *job, uint64_t location, const uint8_t *at,
+                      struct pprof_sample *sample)
+{
+	uint64_t *frames_left = job->import->options->frames_left;
+
+	if (sample->frame_count == PPROF_FRAMES_MAX)
+		return gg_pprof_tables_wrong(&job->pprof, at, "a sample has more than %d frames",
+		                             PPROF_FRAMES_MAX);
+	if (frames_left != NULL && *frames_left == 0)
+		return gg_import_too_many_frames(job->import);
+	if (frames_left != NULL)
+		--*frames_left;
+	return gg_pprof_frames_get(&job->pprof, location, at, &job->frames[sample->frame_count++]);
+}
+
 static int read_numbers(struct pprof_import *job, struct gg_wire_field *field, const uint8_t *at,
                         struct pprof_sample *sample)
 {
@@ -278,23 +293,19 @@ static int read_numbers(struct pprof_import *job, struct gg_wire_field *field, c
 	int status = 0;
 
 	while (status == 0 && gg_wire_numbers(field, &value, &is_wrong)) {
-		if (field->number == 1 && sample->frame_count == PPROF_FRAMES_MAX)
-			status = gg_pprof_tables_wrong(&job->pprof, at,
-			                               "a sample has more than %d frames",
-			                               PPROF_FRAMES_MAX);
-		else if (field->number == 1)
-			status = gg_pprof_frames_get(&job->pprof, value, at,
-			                             &job->frames[sample->frame_count++]);
-		else if (sample->value_count == job->pprof.value_count)
+		if (field->number == 1) {
+			status = read_frame(job, value, at, sample);
+		} else if (sample->value_count == job->pprof.value_count) {
 			status = gg_pprof_tables_wrong(
 				&job->pprof, at,
 				"a sample has more values than the file has types of values");
-		else if ((int64_t)value < 0)
+		} else if ((int64_t)value < 0) {
 			status = gg_pprof_tables_wrong(
 				&job->pprof, at,
 				"a sample has a negative value: import the two profiles, not their difference");
-		else
+		} else {
 			sample->values[sample->value_count++] = (double)value;
+		}
 	}
 	return status == 0 && is_wrong
 	               ? gg_pprof_tables_wrong(&job->pprof, at,
