@@ -8,13 +8,16 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/hash.h"
+#include "base/time_units.h"
 #include "fleet/fleet_ids.h"
 
 enum {
 	SENDERS_MOST = 100000,
 	OF_TENANT_MOST = 50000,
 	TENANT_BITS = 10,
+	PRUNE_SECONDS = 60,
 	COUNTERS_MOST = 2 << 20, /* 48 MB */
 	NOTES_MOST = 1 << 20,    /* in the file, before it is written anew: 24 MB */
 };
@@ -55,11 +58,13 @@ static uint32_t *tenant_count(struct gg_foreign_senders *senders, uint64_t key)
 	return &senders->tenant_counts[key >> (64 - TENANT_BITS)];
 }
 
-/* Forgets senders that were not heard of since; messages that old are refused. */
+/* Forgets senders that were not heard of since; looks before that are no more taken. */
 static void prune(struct gg_foreign_senders *senders, uint64_t least_s)
 {
 	size_t kept = 0;
 
+	senders->pruned_ns = gg_clock_monotonic_ns();
+	senders->floor_s = least_s > senders->floor_s ? least_s : senders->floor_s;
 	gg_map_done(&senders->by_key);
 	memset(senders->tenant_counts, 0, sizeof(senders->tenant_counts));
 	for (size_t i = 0; i < senders->list.count; i++) {
@@ -77,6 +82,18 @@ static void prune(struct gg_foreign_senders *senders, uint64_t least_s)
 	senders->list.count = kept;
 }
 
+/* Each time costs as much as all senders, and a tenant must not make it happen at will. */
+static bool may_prune(const struct gg_foreign_senders *senders)
+{
+	return senders->pruned_ns == 0 ||
+	       gg_clock_monotonic_ns() - senders->pruned_ns >= PRUNE_SECONDS * GG_NS_PER_S;
+}
+
+static bool is_full(struct gg_foreign_senders *senders, uint64_t key)
+{
+	return senders->list.count >= SENDERS_MOST || *tenant_count(senders, key) >= OF_TENANT_MOST;
+}
+
 struct gg_foreign_sender *gg_foreign_senders_get(struct gg_foreign_senders *senders, uint64_t key,
                                                  uint64_t least_s)
 {
@@ -85,10 +102,9 @@ struct gg_foreign_sender *gg_foreign_senders_get(struct gg_foreign_senders *send
 
 	if (index != GG_MAP_NONE)
 		return &senders->list.items[index];
-	if (least_s > 0 &&
-	    (senders->list.count >= SENDERS_MOST || *tenant_count(senders, key) >= OF_TENANT_MOST))
+	if (least_s > 0 && is_full(senders, key) && may_prune(senders))
 		prune(senders, least_s);
-	if (senders->list.count >= SENDERS_MOST || *tenant_count(senders, key) >= OF_TENANT_MOST)
+	if (is_full(senders, key))
 		return NULL;
 	sender = gg_array_add(&senders->list);
 	if (sender == NULL)
@@ -102,7 +118,7 @@ struct gg_foreign_sender *gg_foreign_senders_get(struct gg_foreign_senders *send
 	return sender;
 }
 
-static int read_notes(struct gg_foreign_senders *senders)
+static int read_notes(struct gg_foreign_senders *senders, bool *ret_is_cut)
 {
 	struct look_note note;
 	ssize_t count;
@@ -117,6 +133,7 @@ static int read_notes(struct gg_foreign_senders *senders)
 		if (sender != NULL && note.until_s > sender->until_s)
 			sender->until_s = note.until_s;
 	}
+	*ret_is_cut = count > 0;
 	return count < 0 ? -errno : 0;
 }
 
@@ -157,6 +174,7 @@ static int rewrite(struct gg_foreign_senders *senders)
 int gg_foreign_senders_open(struct gg_foreign_senders *senders, int directory_fd,
                             struct gg_error *error)
 {
+	bool is_cut = false;
 	int status = 0;
 
 	*senders = (struct gg_foreign_senders){ .directory_fd = directory_fd };
@@ -164,9 +182,9 @@ int gg_foreign_senders_open(struct gg_foreign_senders *senders, int directory_fd
 	                     0600);
 	if (senders->fd < 0)
 		return gg_error_set_errno(error, errno, file_name, NULL);
-	status = read_notes(senders);
+	status = read_notes(senders, &is_cut);
 	/* A note that was cut by a kill would shift all notes after it. */
-	if (status == 0 && senders->logged_count > 0)
+	if (status == 0 && (senders->logged_count > 0 || is_cut))
 		status = rewrite(senders);
 	return status < 0 ? gg_error_set_errno(error, -status, file_name, NULL) : 0;
 }

@@ -58,6 +58,9 @@ struct gg_foreign_senders {
 	uint64_t logged_count; /* notes in the file */
 	size_t counter_count;  /* of all senders */
 	uint32_t tenant_counts[GG_FOREIGN_TENANTS];
+	uint64_t pruned_ns; /* when senders were forgotten last; 0: never */
+	/* Forgotten senders may have looks before it, so none is taken there any more. */
+	uint64_t floor_s;
 	struct gg_map by_key;
 	struct {
 		GG_ARRAY(struct gg_foreign_sender);
@@ -75,8 +78,8 @@ void gg_foreign_senders_done(struct gg_foreign_senders *senders);
  */
 uint64_t gg_foreign_sender_key(const char *tenant, uint64_t sender_id);
 /*
- * NULL: memory is out, or there are too many.  Senders whose last slot ended before `least_s` may
- * be forgotten.  Valid until the next call.
+ * NULL: memory is out, or there are too many.  If so, senders whose last slot ended before
+ * `least_s` are forgotten, once a minute at most; 0: never.  Valid until the next call.
  */
 struct gg_foreign_sender *gg_foreign_senders_get(struct gg_foreign_senders *senders, uint64_t key,
                                                  uint64_t least_s);

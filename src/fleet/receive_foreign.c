@@ -41,6 +41,7 @@ enum {
 	INNER_BYTES_MOST = 32 << 20, /* of all profiles of a request, unpacked */
 	FRAMES_MOST = 500000,        /* of all samples of a request: less than a second of work */
 	FRAME_BYTES = 16,            /* of the tenant's rate that a frame of a sample takes */
+	SILENT_SLOTS = 6, /* after which a process may be forgotten if there are too many */
 	BUSY_SECONDS = 60,
 };
 
@@ -518,9 +519,9 @@ static bool store_process(struct foreign_process *process)
 	uint32_t seconds = receive->options->slot_seconds > 0 ? receive->options->slot_seconds
 	                                                      : FOREIGN_SLOT_SECONDS;
 	uint64_t end_s = process->time_s - process->time_s % seconds;
-	double oldest_s = receive->options->oldest_seconds;
-	uint64_t least_s = oldest_s > 0 && (double)now_seconds() > 2 * oldest_s
-	                           ? now_seconds() - (uint64_t)oldest_s - 2 * (uint64_t)seconds
+	/* Senders that are silent for some slots make room for others. */
+	uint64_t least_s = now_seconds() > SILENT_SLOTS * (uint64_t)seconds
+	                           ? now_seconds() - SILENT_SLOTS * (uint64_t)seconds
 	                           : 0;
 	uint64_t id;
 
@@ -541,7 +542,8 @@ static bool store_process(struct foreign_process *process)
 	}
 	if (process->is_delta && !store_span(process))
 		return false;
-	if (end_s < seconds || end_s - seconds < process->sender->until_s) {
+	if (end_s < seconds || end_s - seconds < process->sender->until_s ||
+	    end_s - seconds < receive->foreign.floor_s) {
 		gg_receive_count(receive, &receive->counts.foreign_between);
 		return true;
 	}

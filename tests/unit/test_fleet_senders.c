@@ -78,6 +78,26 @@ TEST(half_a_note_and_a_damaged_one_leave_the_others)
 	close(folder);
 }
 
+TEST(half_of_the_only_note_does_not_shift_the_next_ones)
+{
+	int folder = open_folder(), fd;
+	struct gg_foreign_senders senders = reopened(folder);
+
+	note(&senders, 1, 600);
+	gg_foreign_senders_done(&senders);
+	fd = openat(folder, "looks", O_RDWR);
+	CHECK(ftruncate(fd, 24 - 5) == 0);
+	close(fd);
+	senders = reopened(folder);
+	note(&senders, 2, 1200);
+	gg_foreign_senders_done(&senders);
+	senders = reopened(folder);
+	CHECK_EQ_U64(until_of(&senders, 1), 0);
+	CHECK_EQ_U64(until_of(&senders, 2), 1200);
+	gg_foreign_senders_done(&senders);
+	close(folder);
+}
+
 TEST(tenants_share_no_sender_and_none_takes_all_places)
 {
 	int folder = open_folder();
@@ -99,6 +119,14 @@ TEST(tenants_share_no_sender_and_none_takes_all_places)
 	CHECK(gg_foreign_senders_get(&senders, gg_foreign_sender_key("a", 1), 0) != NULL);
 	/* None of them was ever heard of, so all may go. */
 	CHECK(gg_foreign_senders_get(&senders, gg_foreign_sender_key("a", id), 1) != NULL);
+	CHECK_EQ_U64(senders.floor_s, 1);
+	/* Senders are forgotten once a minute: a tenant must not make the receiver do so all day. */
+	for (id = 0; gg_foreign_senders_get(&senders, gg_foreign_sender_key("a", ++id), 7) != NULL;)
+		CHECK(id < 100000);
+	CHECK_EQ_U64(senders.floor_s, 1);
+	senders.pruned_ns -= UINT64_C(61000000000);
+	CHECK(gg_foreign_senders_get(&senders, gg_foreign_sender_key("a", id), 7) != NULL);
+	CHECK_EQ_U64(senders.floor_s, 7);
 	gg_foreign_senders_done(&senders);
 	close(folder);
 }
