@@ -33,7 +33,10 @@ struct gg_foreign_process {
 	const char *kind; /* "go" */
 };
 
-/* -EINVAL: nothing tells it from others; -EILSEQ: a label is not UTF-8; -ENOMEM.  *process is all-zero before. */
+/*
+ * -EINVAL: nothing tells it from others; -EILSEQ: a label is not UTF-8; -ENOMEM.  *process is
+ * all-zero before.
+ */
 GG_MUST_CHECK int gg_foreign_process_of(struct gg_foreign_process *process,
                                         const struct gg_model *model, uint32_t number,
                                         const struct gg_fleet_label *labels, size_t label_count);

@@ -47,9 +47,9 @@ struct gg_foreign_row {
 	struct gg_foreign_part live, ever;
 };
 
-/* What the resource of a process says, if the format has resources. */
+/* The time and the way to count of a process, as its resource states them. */
 struct gg_foreign_span {
-	uint32_t resource; /* 0: the profile has none */
+	uint32_t resource; /* 0: the format has no resources */
 	bool has_allocated, is_delta;
 	uint64_t end_ns; /* 0: unknown */
 };
@@ -63,8 +63,8 @@ struct gg_foreign_profile {
 
 /*
  * `most` limits the bytes, after decompression, which *ret_bytes gets, and *frames_left the frames
- * of all samples; the profile's own are subtracted, also if it is refused.  -ENOMSG: it is a profile of
- * something else than a heap; -EBADMSG; -ENOMEM.
+ * of all samples; the profile's own are subtracted, also if it is refused.  -ENOMSG: it is a
+ * profile of something else than a heap; -EBADMSG; -ENOMEM.
  */
 GG_MUST_CHECK int gg_foreign_profile_read(struct gg_foreign_profile *ret_profile,
                                           const struct gg_importer *importer, const void *bytes,

@@ -38,8 +38,8 @@ enum {
 #define LAST_TIMEOUT_SECONDS 5
 
 /*
- * The order of inserts: rows that others name come first.  `process` comes last, because a question
- * counts a host as soon as its row is there, and would take memory on its way for none.
+ * The order of inserts: rows that others name come first.  The table `process` is last: a question
+ * counts a host as soon as its row is there, and would report 0 for memory that is not there yet.
  */
 static const char *const order[] = { "series", "host", "frame",  "symbol", "stack",
 	                             "draw",   "live", "folded", "process" };

@@ -1156,7 +1156,7 @@ int gg_slot_maker_part(const struct gg_slot_maker *maker, size_t number,
 	if (is_made && part.slot.folded.count > 0)
 		qsort(part.slot.folded.items, part.slot.folded.count,
 		      sizeof(*part.slot.folded.items), compare_folded);
-	/* Whoever sees the rows of processes must find the memory of the parts before them. */
+	/* A reader that sees rows of processes must find the memory of the parts before. */
 	for (size_t i = 0;
 	     is_made && number + 1 == maker->parts.count && i < maker->all.processes.count; i++)
 		is_made = gg_array_push(&part.slot.processes, maker->all.processes.items[i]);

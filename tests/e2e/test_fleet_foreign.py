@@ -176,7 +176,7 @@ def test_forms(fleet):
 
 
 def otlp(resources):
-    """OTLP as JSON: (labels, [(type, time, duration, bytes)]) of each resource; seconds since 1970."""
+    """OTLP as JSON: (labels, [(type, time, duration, bytes)]) of each resource."""
     texts = ["", "bytes", "space", "main.main"]
     for name in ("alloc_space", "inuse_space", "cpu"):
         texts.append(name)
@@ -312,7 +312,7 @@ def test_labels_of_samples(fleet):
 
 
 def test_idle(fleet):
-    """A process that allocates nothing sends the same bytes again and again, perhaps without a time."""
+    """An idle process sends the same bytes again and again, perhaps without a time."""
     receiver = Receiver(fleet.store.folder, "segments-idle", "--slot", "2s")
     receiver.start()
     body = pprof_maker.push([({"service_name": "idle", "instance": "i"}, [pprof_maker.heap([(MAIN, 64, 3, 2)])])])

@@ -47,7 +47,7 @@ struct gg_import_row_values {
 	struct gg_row_weighing how;
 	uint64_t size_bytes; /* that all its allocations have; 0: they may have different sizes */
 	double live_count, live_bytes, ever_count, ever_bytes;
-	/* Of OTLP's resource, which has times of its own. */
+	/* The resource of OTLP has its own times. */
 	uint32_t resource;            /* its number, from 1; 0: the format has no resources */
 	bool has_allocated, is_delta; /* is_delta: allocations of a span, not since the start */
 	uint64_t end_ns;              /* of its latest heap profile; 0: unknown */

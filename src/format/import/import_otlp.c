@@ -82,7 +82,7 @@ struct otlp_import {
 	uint64_t text_count;                   /* its texts: those of the dictionary, and more */
 	struct gg_buf labels;                  /* those of attributes of samples */
 	GG_ARRAY(struct otlp_label) label_of;  /* by attribute */
-	const struct gg_import_options *given; /* by the caller, who takes rows */
+	const struct gg_import_options *given; /* options of the caller that takes rows */
 	size_t given_count;                    /* rows that it has */
 	uint64_t frame_count;                  /* of the rows */
 };

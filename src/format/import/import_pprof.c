@@ -11,8 +11,8 @@
  *
  * Labels.  A thread's name and number identify a thread.  The label pid, the label process and all
  * other text labels, such as host or version, identify a process: each set of values makes a
- * process with these labels.  A caller that takes rows (import.h) stores processes for good, so only
- * labels whose names say so identify one for it.
+ * process with these labels.  A caller that takes rows (import.h) stores processes for good, so
+ * only labels whose names say so identify one for it.
  */
 #include "format/import/import_pprof.h"
 
