@@ -245,11 +245,16 @@ void gg_fleet_cover_done(struct gg_fleet_cover *cover)
 	gg_array_done(&cover->days);
 }
 
+struct raw_hour {
+	uint32_t start_s;
+	uint64_t mark;
+};
+
 struct covering {
 	struct gg_fleet_cover *cover;
 	const struct gg_fleet_scope *scope;
 	struct gg_map raw_of; /* hour -> index in raw */
-	GG_ARRAY(uint64_t) raw;
+	GG_ARRAY(struct raw_hour) raw;
 	struct gg_map is_rolled; /* begins of hours and days that are read */
 };
 
@@ -275,11 +280,11 @@ static int read_raw(struct covering *covering, struct gg_clickhouse *store, stru
 	status = gg_fleet_scope_ask(&scope, store, GG_FLEET_RAW_MARKS, 0, &reply, error);
 	rows = gg_clickhouse_rows_of(&reply);
 	while (status == 0 && gg_clickhouse_rows_more(&rows)) {
-		uint32_t hour_s = gg_clickhouse_read_u32(&rows);
-		uint64_t mark = gg_clickhouse_read_u64(&rows);
+		struct raw_hour hour = { .start_s = gg_clickhouse_read_u32(&rows) };
 
-		if (gg_map_put(&covering->raw_of, hour_s, covering->raw.count) < 0 ||
-		    !gg_array_push(&covering->raw, mark))
+		hour.mark = gg_clickhouse_read_u64(&rows);
+		if (gg_map_put(&covering->raw_of, hour.start_s, covering->raw.count) < 0 ||
+		    !gg_array_push(&covering->raw, hour))
 			return gg_error_memory(error, "fleet");
 	}
 	return status == 0 ? gg_fleet_check_rows(&rows, error) : status;
@@ -294,7 +299,7 @@ static uint64_t raw_mark(const struct covering *covering, uint32_t start_s, uint
 		uint64_t index = gg_map_get(&covering->raw_of, at_s);
 
 		if (index != GG_MAP_NONE)
-			sum += covering->raw.items[index];
+			sum += covering->raw.items[index].mark;
 	}
 	return sum;
 }
@@ -374,6 +379,25 @@ static int refuse_dropped(const struct gg_fleet_scope *scope, struct gg_error *e
 	                    gg_buf_text(&floor));
 }
 
+/*
+ * Allocations may lie in slots without a row in `process`: agents that send differences have a slot
+ * for each second.  Sums therefore read all raw rows that no rollup holds, and not only the slots
+ * in which somebody reported.
+ */
+static void cover_sums(const struct covering *covering, bool by_span)
+{
+	const struct gg_fleet_scope *scope = covering->scope;
+	bool has_raw = !by_span || covering->cover->raw_to_s > 0;
+
+	for (size_t i = 0; i < covering->raw.count && !has_raw; i++)
+		has_raw = !is_covered(covering, covering->raw.items[i].start_s);
+	if (!has_raw)
+		return;
+	covering->cover->raw_from_s = scope->from_s > scope->floors.raw_s ? scope->from_s
+	                                                                  : scope->floors.raw_s;
+	covering->cover->raw_to_s = scope->to_s;
+}
+
 int gg_fleet_cover_of(struct gg_fleet_cover *cover, struct gg_clickhouse *store,
                       const struct gg_fleet_scope *scope, uint64_t groups, bool by_span,
                       struct gg_error *error)
@@ -401,5 +425,7 @@ int gg_fleet_cover_of(struct gg_fleet_cover *cover, struct gg_clickhouse *store,
 			cover->raw_from_s = slot_s;
 		cover->raw_to_s = slot_s + 1;
 	}
+	if (status == 0 && scope->question->metric != GG_METRIC_LIVE)
+		cover_sums(&covering, by_span);
 	return status;
 }

@@ -22,7 +22,8 @@
  * these spans do not count then.  {raw_from} and {raw_to} hold all other slots.
  *
  * Rollups  A row of metric 255 marks the rows of its service and span.  Its fingerprint is a sum
- *          over the raw rows, of their number and their samples: it changes with every insert.
+ *          over the raw rows and those of `process`, of their number and their samples: it changes
+ *          with every insert.
  */
 #include "fleet/fleet_statements.h"
 
@@ -49,6 +50,17 @@
 	"AND ({all_slots} OR (if({any_service}, service, toUInt64(0)), host, slot) IN (SELECT " \
 	"if({any_service}, service, toUInt64(0)) AS part, host, max(slot) FROM {db}.process " \
 	"WHERE " SPAN "GROUP BY part, host)) "
+
+/*
+ * Live rows of a sender whose row in `process` is on its way do not count yet, because averages
+ * divide by the slots in which it reported.
+ */
+#define IS_REPORTED \
+	"(service, host, slot) IN (SELECT service, host, slot FROM {db}.process WHERE " SPAN ") "
+
+#define IS_REPORTED_HERE \
+	"(host, slot) IN (SELECT host, slot FROM {db}.process WHERE service = {service} AND " \
+	SPAN ") "
 
 /* The part of a window that rollups do not cover. */
 #define RAW_WINDOW                                                                                  \
@@ -139,11 +151,13 @@
 #define RAW_MARK_OF(table, value) \
 	"sum(toUInt64(4294967296) + " value ") AS f FROM {db}." table " WHERE " SPAN
 
-/* Raw rows and the samples in them, by some key. */
+/* Raw rows and the samples in them, by some key; `process` decides which live rows count. */
 #define FINGERPRINTS(key, condition)                                                           \
 	"SELECT " key RAW_MARK_OF("draw", "allocated + 3 * toUInt64(freed)") condition          \
 	"GROUP BY key UNION ALL SELECT " key RAW_MARK_OF("live", "5 * toUInt64(n)") condition   \
 	"GROUP BY key UNION ALL SELECT " key RAW_MARK_OF("folded", "7 * toUInt64(n)") condition \
+	"GROUP BY key UNION ALL SELECT " key RAW_MARK_OF("process",                             \
+	                                                 "11 * toUInt64(processes)") condition  \
 	"GROUP BY key "
 
 #define HOUR_KEY "toUInt32(toUInt32(slot) - toUInt32(slot) % 3600) AS key, "
@@ -165,19 +179,19 @@
 /* Services of which hosts are drawn keep random groups of senders. */
 #define ROLLUP_GROUP "if(" IS_DRAWN ", toUInt8(host % 16), toUInt8(0)) AS grp, "
 
-/* A part of all services, so that the server's memory suffices for each. */
-#define CHUNK "AND service % {chunks} = {chunk} "
+/* A part of all stacks, so that the server's memory suffices for a large service. */
+#define CHUNK "AND cityHash64(service, stack) % {chunks} = {chunk} "
 
 /*
  * The columns of `counts` are numbers of samples, each of the metric at its place in `metrics`.
  * One pass over the rows makes both metrics of `draw`, because FINAL merges all rows of the day.
  */
-#define ROLL_DRAWS(counts, table, metrics)                                                     \
+#define ROLL_DRAWS(counts, table, metrics, condition)                                                     \
 	INTO_STAGING "SELECT toUInt32({from}), service, stack, series, grp, of_metric, "        \
 	"toUInt8(0), toUInt64(0), " SUMS ", 0., 0., toUInt8(0), toUInt8(0) FROM (SELECT "      \
 	"service, stack, series, " ROLLUP_GROUP "of_metric, toFloat64(samples) AS k, " WEIGHTS \
 	"FROM (SELECT service, stack, series, host, size, gap, [" counts "] AS counts FROM "   \
-	"{db}." table " FINAL WHERE " SPAN CHUNK ") ARRAY JOIN counts AS samples, [" metrics   \
+	"{db}." table " FINAL WHERE " SPAN CHUNK condition ") ARRAY JOIN counts AS samples, [" metrics   \
 	"] AS of_metric WHERE samples > 0) GROUP BY service, stack, series, grp, of_metric"
 
 /* The sums of rows of rollups. */
@@ -224,13 +238,14 @@ static const char *const upkeep[GG_FLEET_UPKEEP_COUNT] = {
 		", toUInt8(16), toUInt8(0)), sum(f) FROM ("
 		FINGERPRINTS("service AS key, ", "") ") GROUP BY key",
 	[GG_FLEET_ROLL_DRAWS] =
-		ROLL_DRAWS("allocated, freed", "draw", "toUInt8(0), toUInt8(1)"),
+		ROLL_DRAWS("allocated, freed", "draw", "toUInt8(0), toUInt8(1)", ""),
 	[GG_FLEET_ROLL_LIVE] =
-		ROLL_DRAWS("n", "live", "toUInt8(2)"),
+		ROLL_DRAWS("n", "live", "toUInt8(2)", "AND " IS_REPORTED),
 	[GG_FLEET_ROLL_FOLDED] =
 		INTO_STAGING "SELECT toUInt32({from}), service, stack, series, " ROLLUP_GROUP
 		"metric, toUInt8(1), toUInt64(0), " FOLDED_SUMS "FROM {db}.folded FINAL WHERE " SPAN
-		CHUNK "GROUP BY service, stack, series, grp, metric",
+		CHUNK "AND (metric != 2 OR " IS_REPORTED ") GROUP BY service, stack, series, grp, "
+		"metric",
 	[GG_FLEET_ROLL_DAY] =
 		INTO_STAGING "SELECT toUInt32({from}), service, stack, series, host_group, metric, "
 		"folded, sum(fingerprint) AS f, " ADD_ROLLUPS "FROM {db}.rollup_hour WHERE start >= "
@@ -303,20 +318,22 @@ static const char *const statements[GG_FLEET_STATEMENT_COUNT] = {
 		"toFloat64(sum(rss)) AS resident FROM {db}.process FINAL WHERE " WINDOW
 		"GROUP BY s, series ORDER BY s, series FORMAT RowBinary",
 	[GG_FLEET_LIVE_TALLIES] =
-		TALLIES("n", "live", LATEST),
+		TALLIES("n", "live", LATEST "AND " IS_REPORTED_HERE),
 	[GG_FLEET_ALLOCATED_TALLIES] =
 		TALLIES("allocated", "draw", "AND allocated > 0"),
 	[GG_FLEET_FREED_TALLIES] =
 		TALLIES("freed", "draw", "AND freed > 0"),
 	[GG_FLEET_FOLDED_TALLIES] =
 		"SELECT series, " HOST_GROUP ", stack, " FOLDED_SUMS "FROM {db}.folded FINAL WHERE "
-		RAW_WINDOW "AND metric = {metric} " LATEST BY_STACK,
+		RAW_WINDOW "AND metric = {metric} " LATEST "AND ({metric} != 2 OR " IS_REPORTED_HERE
+		") " BY_STACK,
 	[GG_FLEET_LIVE_SLOTS] =
 		"SELECT s, " SUMS "FROM (SELECT toUInt64(toUInt32(slot)) AS s, toFloat64(n) AS k, " WEIGHTS
-		"FROM {db}.live FINAL WHERE " WINDOW ") GROUP BY s ORDER BY s FORMAT RowBinary",
+		"FROM {db}.live FINAL WHERE " WINDOW "AND " IS_REPORTED_HERE ") GROUP BY s ORDER BY s FORMAT RowBinary",
 	[GG_FLEET_FOLDED_SLOTS] =
 		"SELECT toUInt64(toUInt32(slot)) AS s, " FOLDED_SUMS "FROM {db}.folded FINAL WHERE "
-		WINDOW "AND metric = {metric} GROUP BY s ORDER BY s FORMAT RowBinary",
+		WINDOW "AND metric = {metric} AND ({metric} != 2 OR " IS_REPORTED_HERE
+		") GROUP BY s ORDER BY s FORMAT RowBinary",
 	[GG_FLEET_RAW_MARKS] =
 		"SELECT key, sum(f) FROM (" FINGERPRINTS(HOUR_KEY, "AND service = {service} ")
 		") GROUP BY key ORDER BY key FORMAT RowBinary",

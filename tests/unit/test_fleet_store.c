@@ -1404,6 +1404,112 @@ TEST(the_oldest_rows_make_room)
 	CHECK_EQ_I64(gg_fleet_retain(&store, &plan, &most, &error), -EINVAL);
 }
 
+/* --- rows on their way ----------------------------------------------------------------------- */
+
+/* Sixty pushes in an hour, each in a second of its own, as agents that send differences make them. */
+static void put_differences(const char *service, uint32_t hour_s)
+{
+	const struct sent sent = { service, "1", "machine", "", hour_s, 1, 1000000, 0, 5000 };
+	const struct gg_fleet_series series = { .service = service,
+		                                .version = "1",
+		                                .kind = "native" };
+	const struct gg_clickhouse_value values[] = {
+		gg_clickhouse_name("db", "default"),
+		gg_clickhouse_u64("service", gg_fleet_service_id(service)),
+		gg_clickhouse_u64("series", gg_fleet_series_id(&series)),
+		gg_clickhouse_u64("host", gg_fleet_sender_id("machine", "")),
+		gg_clickhouse_u64("hour", hour_s),
+	};
+
+	for (uint32_t slot = 0; slot < 6; slot++) {
+		struct sent one = sent;
+
+		one.slot_s = hour_s + 600 * slot;
+		send_slot(&one);
+	}
+	run_statement("INSERT INTO {db}.draw (slot, service, stack, series, host, size, gap, "
+	              "allocated, freed, flags) SELECT toDateTime({hour} + 7 + 60 * number), "
+	              "toUInt64({service}), 'stack of 16 byte', toUInt64({series}), "
+	              "toUInt64({host}), 1000, 1, 100, 50, 0 FROM system.numbers LIMIT 60",
+	              values, GG_COUNT(values));
+}
+
+static double sum_of(const struct gg_fleet_question *question)
+{
+	struct gg_fleet_scope scope;
+	struct gg_model *model = ask_model(&scope, question, GG_FLEET_NO_GROUPS);
+	struct gg_query_result *result = rows_of(model, question->metric, GG_BYTES);
+	double bytes = gg_tally_estimate(&result->total, GG_BYTES).value;
+
+	gg_query_result_free(result);
+	gg_model_free(model);
+	gg_fleet_scope_done(&scope);
+	return bytes;
+}
+
+TEST(allocations_between_the_slots_of_processes_count)
+{
+	struct gg_fleet_question question = ask_about("differences", GG_METRIC_ALLOCATED);
+	const struct gg_fleet_roll_plan plan = { .tenant = "default",
+		                                 .now_s = ROLLED_DAY_S + 2 * 86400 };
+	struct gg_fleet_rolled rolled;
+
+	NEEDS_STORE;
+	put_differences("differences", ROLLED_DAY_S);
+	CHECK_EQ_DOUBLE(sum_of(&question), 6e6);
+	question.metric = GG_METRIC_FREED;
+	CHECK_EQ_DOUBLE(sum_of(&question), 3e6);
+	question.metric = GG_METRIC_ALLOCATED;
+	question.since_s = ROLLED_DAY_S + 600;
+	question.until_s = ROLLED_DAY_S + 1200;
+	CHECK_EQ_DOUBLE(sum_of(&question), 1e6);
+	must(gg_fleet_roll(&store, &plan, &rolled, &error));
+	CHECK_EQ_DOUBLE(sum_of(&question), 1e6);
+	question.since_s = 0;
+	question.until_s = UINT32_MAX;
+	CHECK_EQ_DOUBLE(sum_of(&question), 6e6);
+	/* An hour that is rolled, and one that is not: every row once. */
+	put_differences("differences", ROLLED_DAY_S + 3600);
+	CHECK_EQ_DOUBLE(sum_of(&question), 12e6);
+}
+
+/* A sender's live rows may come before its row in `process`. */
+TEST(live_rows_count_with_their_row_of_process)
+{
+	struct gg_fleet_question question = ask_about("early", GG_METRIC_LIVE);
+	const struct sent first = { "early", "1", "machine", "", ROLLED_DAY_S, 1, 1000000, 10, 0 };
+	const struct gg_fleet_roll_plan plan = { .tenant = "default",
+		                                 .now_s = ROLLED_DAY_S + 2 * 86400 };
+	const struct gg_clickhouse_value values[] = {
+		gg_clickhouse_name("db", "default"),
+		gg_clickhouse_u64("service", gg_fleet_service_id("early")),
+		gg_clickhouse_u64("slot", ROLLED_DAY_S + 600),
+	};
+	struct gg_fleet_rolled rolled;
+	struct sent next = first;
+
+	NEEDS_STORE;
+	question.when = GG_FLEET_AVERAGE;
+	send_slot(&first);
+	next.slot_s += 1200;
+	send_slot(&next);
+	run_statement("INSERT INTO {db}.live SELECT toDateTime({slot}), service, stack, series, "
+	              "host, size, gap, n, flags FROM {db}.live WHERE service = {service} LIMIT 1",
+	              values, GG_COUNT(values));
+	CHECK_EQ_DOUBLE(sum_of(&question), 10000);
+	must(gg_fleet_roll(&store, &plan, &rolled, &error));
+	CHECK_EQ_DOUBLE(sum_of(&question), 10000);
+	run_statement("INSERT INTO {db}.process SELECT toDateTime({slot}), service, series, host, "
+	              "processes, selected_ppm, gap_max, scheme, rss, live_bytes, "
+	              "allocated_bytes, covered_s, dropped FROM {db}.process WHERE service = "
+	              "{service} LIMIT 1",
+	              values, GG_COUNT(values));
+	CHECK_EQ_DOUBLE(sum_of(&question), 10000);
+	must(gg_fleet_roll(&store, &plan, &rolled, &error));
+	CHECK(rolled.hour_count > 0);
+	CHECK_EQ_DOUBLE(sum_of(&question), 10000);
+}
+
 TEST(every_statement_runs)
 {
 	const struct rolled_service service = { .tenant = "statements",
