@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "fleet/fleet_extend.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,9 @@
 /* Up to so many hosts each is a unit; more become random groups by their ids, which are hashes. */
 enum { UNITS_MAX = 64, RANDOM_GROUPS = 16 };
 
+/* A receiver sets the share anew as hosts come and go; so far apart, shares count as one. */
+#define SHARES_RATIO_MAX 1.1
+
 bool gg_fleet_is_drawn(const struct gg_fleet_scope *scope)
 {
 	return scope->is_redrawn || scope->selected_sender_count < scope->sender_count;
@@ -22,23 +26,63 @@ uint64_t gg_fleet_groups_for(const struct gg_fleet_scope *scope)
 	/* Each hour has units of its own if hosts are drawn anew. */
 	if (!gg_fleet_is_drawn(scope) || scope->is_redrawn)
 		return GG_FLEET_NO_GROUPS;
+	if (scope->certain_sender_count > 0)
+		return GG_FLEET_CERTAIN_APART;
+	/* Rollups keep random groups alone. */
+	if (gg_fleet_is_beyond_raw(scope) && scope->sender_count <= scope->host_count)
+		return RANDOM_GROUPS;
 	/* Senders of a host stay in one unit, because their memory may be alike. */
 	if (scope->selected_count <= UNITS_MAX || scope->sender_count > scope->host_count)
 		return GG_FLEET_EACH_HOST;
 	return RANDOM_GROUPS;
 }
 
-/* The units with their known sizes: group g has the pid g + 1 in the model. */
+/*
+ * The units with their known sizes: group g has the pid g + 1 in the model.  Senders whose stacks
+ * are always sent stand for themselves alone, so they are no unit of the draw: their sum is added
+ * to the estimate for the others.
+ */
 struct units {
 	double *known, *values;
 	size_t count;
 	double known_total;
+	uint32_t certain; /* the pid of the senders that are certain; 0: there are none */
 };
 
 static void units_done(struct units *units)
 {
 	free(units->known);
 	free(units->values);
+}
+
+/* One share is that of all drawn hosts, apart from those that are certain. */
+static int check_shares(const struct gg_fleet_scope *scope, struct gg_error *error)
+{
+	double least = INFINITY, most = 0;
+
+	for (size_t i = 0; i < scope->members.count; i++) {
+		const struct gg_fleet_member *member = &scope->members.items[i];
+
+		if (!member->is_selected || member->is_certain)
+			continue;
+		least = fmin(least, member->selected_share);
+		most = fmax(most, member->selected_share);
+	}
+	if (!(most > SHARES_RATIO_MAX * least) &&
+	    scope->selected_sender_count > scope->certain_sender_count)
+		return 0;
+	if (scope->selected_sender_count <= scope->certain_sender_count)
+		return gg_error_set(error, -ENODATA, "fleet",
+		                    "Ask for another hour, which draws others, or by host.",
+		                    "of the %zu processes' senders that are drawn none was, and "
+		                    "the %zu that are always sent do not stand for them",
+		                    scope->sender_count - scope->certain_sender_count,
+		                    scope->certain_sender_count);
+	return gg_error_set(error, -ENOTSUP, "fleet",
+	                    "Ask for a moment or an hour with one share, or by host.",
+	                    "hosts were drawn with different shares, from %.3g %% to %.3g %%, so "
+	                    "they are not one draw",
+	                    100 * least, 100 * most);
 }
 
 /* Resident memory helps only if every host reports it. */
@@ -56,9 +100,12 @@ static int make_units(const struct gg_fleet_scope *scope, uint64_t groups, struc
 	bool by_rss = has_rss(scope);
 	uint64_t last_sender = 0;
 	uint32_t *pids;
+	int status = check_shares(scope, error);
 
 	*units = (struct units){ .known_total = by_rss ? scope->rss_bytes
 		                                       : (double)scope->sender_count };
+	if (status < 0)
+		return status;
 	units->known = calloc(scope->members.count + 1, sizeof(*units->known));
 	units->values = calloc(scope->members.count + 1, sizeof(*units->values));
 	pids = calloc(scope->members.count + 1, sizeof(*pids));
@@ -73,34 +120,20 @@ static int make_units(const struct gg_fleet_scope *scope, uint64_t groups, struc
 
 		if (pids[i] == 0)
 			continue;
+		double known = by_rss ? member->rss_bytes : member->sender != last_sender;
+
 		if (pids[i] > units->count)
 			units->count = pids[i];
-		units->known[pids[i] - 1] += by_rss ? member->rss_bytes
-		                                    : member->sender != last_sender;
 		last_sender = member->sender;
+		if (member->is_certain) {
+			units->certain = pids[i];
+			units->known_total -= known;
+			continue;
+		}
+		units->known[pids[i] - 1] += known;
 	}
 	free(pids);
 	return 0;
-}
-
-static struct gg_two_stage two_stage_of(const struct gg_fleet_scope *scope,
-                                        const struct units *units, const double *values,
-                                        enum gg_quantity unit, const struct gg_tally *tally)
-{
-	const struct gg_drawn_units drawn = {
-		.values = values,
-		.known = units->known,
-		.unit_count = units->count,
-		.drawn_count = (double)scope->selected_sender_count,
-		.all_count = (double)scope->sender_count,
-		.known_total = units->known_total,
-		.sampling_variance = gg_tally_estimate(tally, unit).variance,
-		.sampling_skew = gg_sum_value(&tally->usual[unit].skew) +
-		                 gg_sum_value(&tally->sure[unit].skew) +
-		                 gg_sum_value(&tally->skew_slack[unit]),
-	};
-
-	return gg_two_stage_of(&drawn);
 }
 
 /* All hosts are drawn: the error is that of sampling. */
@@ -120,11 +153,53 @@ static struct gg_two_stage one_stage_of(const struct gg_tally *tally, enum gg_qu
 		                      .degrees = INFINITY };
 }
 
+/*
+ * `certain`: the part of the tally that is of senders that are certain; all 0 if there are none.
+ * `values` have that part at its unit.
+ */
+static struct gg_two_stage two_stage_of(const struct gg_fleet_scope *scope,
+                                        const struct units *units, const double *values,
+                                        enum gg_quantity unit, const struct gg_tally *tally,
+                                        const struct gg_two_stage *certain)
+{
+	struct gg_two_stage all = one_stage_of(tally, unit), parts[2];
+	size_t place = units->certain > 0 ? units->certain - 1 : units->count;
+	size_t count = units->count - (units->certain > 0);
+	double *known = calloc(2 * count + 1, sizeof(*known));
+	struct gg_drawn_units drawn = {
+		.known = known,
+		.unit_count = count,
+		.drawn_count = (double)(scope->selected_sender_count - scope->certain_sender_count),
+		.all_count = (double)(scope->sender_count - scope->certain_sender_count),
+		.known_total = units->known_total,
+		.sampling_variance = fmax(0, all.variance - certain->variance),
+		.sampling_skew = all.skew - certain->skew,
+	};
+
+	/* Without memory the interval has no upper end. */
+	if (known == NULL)
+		return (struct gg_two_stage){ .scale = 1, .value = all.value };
+	for (size_t i = 0, to = 0; i < units->count; i++) {
+		if (i == place)
+			continue;
+		known[to] = units->known[i];
+		known[count + to++] = values[i];
+	}
+	drawn.values = known + count;
+	parts[0] = gg_two_stage_of(&drawn);
+	free(known);
+	if (units->certain == 0)
+		return parts[0];
+	parts[1] = *certain;
+	return gg_two_stage_join(parts, NULL, 2, false);
+}
+
 static int sum_two_stage(const struct gg_fleet_scope *scope, const struct gg_model *model,
                          const struct gg_query *query, struct units *units,
                          const struct gg_tally *tally, struct gg_two_stage *ret_sum,
                          struct gg_error *error)
 {
+	struct gg_two_stage certain = { .scale = 1, .degrees = INFINITY };
 	int status = 0;
 
 	for (size_t i = 0; i < units->count && status == 0; i++) {
@@ -135,9 +210,11 @@ static int sum_two_stage(const struct gg_fleet_scope *scope, const struct gg_mod
 		status = gg_query_sum(model, &one, &sum, error);
 		if (status == 0)
 			units->values[i] = gg_tally_estimate(&sum.total, query->unit).value;
+		if (status == 0 && one.pid == units->certain)
+			certain = one_stage_of(&sum.total, query->unit);
 	}
 	if (status == 0)
-		*ret_sum = two_stage_of(scope, units, units->values, query->unit, tally);
+		*ret_sum = two_stage_of(scope, units, units->values, query->unit, tally, &certain);
 	return status;
 }
 
@@ -170,6 +247,7 @@ struct row_values {
 	struct units units;
 	struct gg_map row_of; /* hash of a row's identity -> index */
 	double *values;
+	struct gg_two_stage *certain; /* of each row the part that is certain: self, and total */
 };
 
 /* Numbers of labels' rows depend on the selection, so their texts identify them. */
@@ -208,6 +286,10 @@ static int add_unit(struct row_values *rows, size_t unit, struct gg_error *error
 		          false)[unit] = gg_tally_estimate(part->rows[i].self, query.unit).value;
 		values_of(rows, row,
 		          true)[unit] = gg_tally_estimate(part->rows[i].total, query.unit).value;
+		if (query.pid != rows->units.certain)
+			continue;
+		rows->certain[2 * row] = one_stage_of(part->rows[i].self, query.unit);
+		rows->certain[2 * row + 1] = one_stage_of(part->rows[i].total, query.unit);
 	}
 	gg_query_result_free(part);
 	return 0;
@@ -219,8 +301,11 @@ static int find_values(struct row_values *rows, struct gg_error *error)
 	int status = 0;
 
 	rows->values = calloc(2 * result->row_count * rows->units.count + 1, sizeof(*rows->values));
-	if (rows->values == NULL)
+	rows->certain = calloc(2 * result->row_count + 1, sizeof(*rows->certain));
+	if (rows->values == NULL || rows->certain == NULL)
 		return gg_error_memory(error, "fleet");
+	for (size_t i = 0; i < 2 * result->row_count; i++)
+		rows->certain[i] = (struct gg_two_stage){ .scale = 1, .degrees = INFINITY };
 	for (size_t i = 0; i < result->row_count; i++)
 		if (gg_map_put(&rows->row_of, identity_of(rows, result, &result->rows[i]), i) < 0)
 			return gg_error_memory(error, "fleet");
@@ -248,14 +333,16 @@ static int extend_drawn(const struct gg_fleet_scope *scope, uint64_t groups,
 	status = find_values(&rows, error);
 	for (size_t i = 0; i < result->row_count && status == 0; i++) {
 		all->rows[2 * i] = two_stage_of(scope, &rows.units, values_of(&rows, i, false),
-		                                unit, result->rows[i].self);
+		                                unit, result->rows[i].self, &rows.certain[2 * i]);
 		all->rows[2 * i + 1] = two_stage_of(scope, &rows.units, values_of(&rows, i, true),
-		                                    unit, result->rows[i].total);
+		                                    unit, result->rows[i].total,
+		                                    &rows.certain[2 * i + 1]);
 	}
 	if (status == 0)
 		status = sum_two_stage(scope, model, &result->query, &rows.units, &result->total,
 		                       &all->total, error);
 	free(rows.values);
+	free(rows.certain);
 	gg_map_done(&rows.row_of);
 	units_done(&rows.units);
 	return status;

@@ -111,6 +111,10 @@ struct gg_tally gg_fleet_read_tally(struct gg_clickhouse_rows *rows, double slot
 
 static uint64_t group_in(const struct gg_fleet_scope *scope, uint64_t groups, uint64_t sender)
 {
+	if (groups == GG_FLEET_CERTAIN_APART)
+		return gg_map_get(&scope->certain, sender) != GG_MAP_NONE
+		               ? UINT64_MAX
+		               : gg_fleet_scope_host(scope, sender);
 	return groups == GG_FLEET_NO_GROUPS   ? 0
 	       : groups == GG_FLEET_EACH_HOST ? gg_fleet_scope_host(scope, sender)
 	                                      : sender % groups;
@@ -189,7 +193,7 @@ static double averaged_slots(const struct make *make)
  */
 static bool needs_senders(const struct make *make)
 {
-	return make->groups == GG_FLEET_EACH_HOST ||
+	return make->groups == GG_FLEET_EACH_HOST || make->groups == GG_FLEET_CERTAIN_APART ||
 	       (averaged_slots(make) > 1 && make->scope->lacking_count > 0 &&
 	        !gg_fleet_is_beyond_raw(make->scope));
 }

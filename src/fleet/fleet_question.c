@@ -35,6 +35,7 @@ void gg_fleet_scope_done(struct gg_fleet_scope *scope)
 	gg_array_done(&scope->slots);
 	gg_map_done(&scope->host_of);
 	gg_map_done(&scope->series_of);
+	gg_map_done(&scope->certain);
 	*scope = (struct gg_fleet_scope){ 0 };
 }
 
@@ -521,7 +522,8 @@ static int cover_slots(struct gg_fleet_scope *scope, struct gg_clickhouse *store
 	GG_CLEANUP(coverage_done) struct coverage coverage = { 0 };
 	int status = read_coverage(&coverage, scope, store, error);
 
-	if (status == 0 && scope->question->metric == GG_METRIC_LIVE && !scope->question->by_slot)
+	if (status == 0 && scope->question->metric == GG_METRIC_LIVE && !scope->question->by_slot &&
+	    !scope->question->is_part)
 		leave_out_incomplete(scope, &coverage);
 	if (status == 0 && count_covered(scope, &coverage) < 0)
 		status = gg_error_memory(error, "fleet");
@@ -544,6 +546,7 @@ struct gg_fleet_member gg_fleet_read_member(struct gg_clickhouse_rows *rows,
 	selected_ppm = gg_clickhouse_read_u32(rows);
 	member.is_selected = selected_ppm > 0;
 	member.selected_share = (double)selected_ppm / PPM;
+	member.is_certain = selected_ppm >= PPM;
 	member.is_redrawn = gg_clickhouse_read_u8(rows) != 0;
 	member.gap_max = gg_clickhouse_read_double(rows);
 	member.scheme = gg_clickhouse_read_u8(rows);
@@ -567,9 +570,10 @@ static int compare_members(const void *a, const void *b)
 }
 
 /* Members are sorted by host and sender.  A sender has a member for each of its series. */
-static void count_hosts(struct gg_fleet_scope *scope)
+static int count_hosts(struct gg_fleet_scope *scope)
 {
 	const struct gg_fleet_member *members = scope->members.items;
+	int status = 0;
 
 	for (size_t i = 0; i < scope->members.count;) {
 		uint32_t host = members[i].host;
@@ -584,6 +588,11 @@ static void count_hosts(struct gg_fleet_scope *scope)
 			scope->rss_bytes += members[i].rss_bytes;
 			scope->sender_count += is_first;
 			scope->selected_sender_count += is_first && members[i].is_selected;
+			if (is_first && members[i].is_certain) {
+				scope->certain_sender_count++;
+				if (gg_map_put(&scope->certain, members[i].sender, 0) < 0)
+					status = -ENOMEM;
+			}
 		}
 		scope->host_count++;
 		scope->selected_count += is_selected;
@@ -591,6 +600,7 @@ static void count_hosts(struct gg_fleet_scope *scope)
 		scope->lacking_count += !scope->is_latest &&
 		                        scope->hosts.items[host].covered_count < scope->slot_count;
 	}
+	return status;
 }
 
 static int read_members(struct gg_fleet_scope *scope, struct gg_clickhouse *store,
@@ -626,20 +636,21 @@ static int read_members(struct gg_fleet_scope *scope, struct gg_clickhouse *stor
 	}
 	if (status == 0)
 		status = gg_fleet_check_rows(&rows, error);
-	if (status == 0 && scope->members.count == 0)
+	if (status == 0 && scope->members.count == 0 && !scope->question->is_part)
 		status = refuse_time(scope, error);
 	if (status < 0)
 		return status;
+	if (scope->members.count == 0)
+		return 0;
 	qsort(scope->members.items, scope->members.count, sizeof(*scope->members.items),
 	      compare_members);
-	count_hosts(scope);
-	return 0;
+	return count_hosts(scope) < 0 ? gg_error_memory(error, "fleet") : 0;
 }
 
 /* Refuses a question if no host was drawn, or if the drawn hosts change within the window. */
 static int check_draws(const struct gg_fleet_scope *scope, struct gg_error *error)
 {
-	if (scope->question->by_slot)
+	if (scope->question->by_slot || scope->members.count == 0)
 		return 0;
 	if (scope->question->joins_draws && scope->is_redrawn)
 		return 0;

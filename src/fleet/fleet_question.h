@@ -62,6 +62,7 @@ struct gg_fleet_question {
 	uint32_t slot_length_s;    /* a snapshot counts for twice that long */
 	bool by_slot;              /* every slot is shown on its own; nothing is averaged */
 	bool joins_draws;          /* each hour is extended to all hosts on its own */
+	bool is_part;              /* an hour of a larger window, which may be empty */
 };
 
 /* A series that matches. */
@@ -89,6 +90,7 @@ struct gg_fleet_member {
 	double process_count;  /* the mean over the host's slots */
 	bool is_selected;      /* its stacks are in the store */
 	bool is_redrawn;       /* in some slots they are, and in others they are not */
+	bool is_certain;       /* the chance of that was 1 */
 	double selected_share; /* the chance of that */
 	double gap_max;
 	double rss_bytes, live_bytes; /* means over the host's slots */
@@ -123,6 +125,8 @@ struct gg_fleet_scope {
 	size_t reported_count; /* of them, hosts that reported in the slot of the moment */
 	size_t lacking_count;  /* of them, hosts that lack slots of the window */
 	size_t sender_count, selected_sender_count;
+	size_t certain_sender_count; /* of them, senders whose stacks are always sent */
+	struct gg_map certain;       /* these senders */
 	double process_count, rss_bytes;
 	GG_ARRAY(uint32_t) slots; /* of a window, sorted */
 	struct gg_fleet_floors floors;
@@ -151,6 +155,8 @@ void gg_fleet_scope_done(struct gg_fleet_scope *scope);
  * gets the rows.
  */
 enum { GG_FLEET_NO_GROUPS = 0, GG_FLEET_EACH_HOST = 1 };
+/* Like GG_FLEET_EACH_HOST, but all senders whose stacks are always sent are one group. */
+#define GG_FLEET_CERTAIN_APART UINT64_MAX
 GG_MUST_CHECK int gg_fleet_scope_ask(const struct gg_fleet_scope *scope,
                                      struct gg_clickhouse *store, int statement, uint64_t groups,
                                      struct gg_buf *reply, struct gg_error *error);

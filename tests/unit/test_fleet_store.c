@@ -1647,6 +1647,152 @@ TEST(rollups_of_drawn_hosts_keep_their_groups)
 	said_done(&after);
 }
 
+/* --- shares ---------------------------------------------------------------------------------- */
+
+/* Four hosts that are certain, and four of 16 others that were drawn. */
+static void put_shares(const char *service, uint32_t certain_ppm)
+{
+	for (int i = 0; i < 20; i++) {
+		char host[16];
+		bool is_certain = i < 4, is_drawn = i >= 4 && i < 8;
+		struct sent sent = { service,
+			             "1",
+			             host,
+			             "",
+			             ROLLED_DAY_S,
+			             1,
+			             is_certain ? certain_ppm
+			             : is_drawn ? 250000
+			                        : 0,
+			             is_certain ? 1000
+			             : is_drawn ? 6 + (uint64_t)i
+			                        : 0,
+			             0 };
+
+		snprintf(host, sizeof(host), "s%d", i);
+		send_slot(&sent);
+	}
+}
+
+TEST(hosts_of_different_shares_are_not_one_draw)
+{
+	struct gg_fleet_question question = ask_about("shares", GG_METRIC_LIVE);
+	struct gg_query_result *result;
+	struct gg_fleet_scope scope;
+	struct gg_interval interval;
+	struct gg_model *model;
+	struct gg_query query;
+	struct gg_tally sum;
+	uint64_t groups;
+
+	NEEDS_STORE;
+	put_shares("shares", 1000000);
+	must(gg_fleet_scope_of(&scope, &store, &question, &error));
+	groups = gg_fleet_groups_for(&scope);
+	must(gg_fleet_model_make(&model, &store, &scope, groups, NULL, "", &error));
+	result = rows_of(model, GG_METRIC_LIVE, GG_BYTES);
+	sum = result->total;
+	must(gg_fleet_extend_rows(&scope, groups, model, result, 0.95, &error));
+	/* The drawn hosts hold 10, 11, 12 and 13 blocks, and all others the same in turn. */
+	CHECK_MSG(is_equal(gg_tally_estimate(&result->total, GG_BYTES).value, 4e6 + 4 * 46000.0),
+	          "%g", gg_tally_estimate(&result->total, GG_BYTES).value);
+	CHECK_MSG(is_equal(gg_tally_estimate(result->rows[0].self, GG_BYTES).value,
+	                   4e6 + 4 * 46000.0),
+	          "%g", gg_tally_estimate(result->rows[0].self, GG_BYTES).value);
+	/* The certain hosts add no error: as in drawn_hosts_stand_for_all. */
+	interval = gg_interval_of(&result->total, GG_BYTES, 0.95, false);
+	CHECK_MSG(fabs(interval.high - interval.low - 2 * 3.182 * sqrt(8e7)) <
+	                  0.1 * 2 * 3.182 * sqrt(8e7),
+	          "%g to %g", interval.low, interval.high);
+	gg_query_init(&query);
+	must(gg_fleet_extend_sum(&scope, groups, model, &query, &sum, 0.95, &error));
+	CHECK(is_equal(gg_tally_estimate(&sum, GG_BYTES).value, 4e6 + 4 * 46000.0));
+	gg_query_result_free(result);
+	gg_model_free(model);
+	gg_fleet_scope_done(&scope);
+	/* Two shares below 1 are refused. */
+	question.service = "unequal";
+	put_shares("unequal", 500000);
+	must(gg_fleet_scope_of(&scope, &store, &question, &error));
+	groups = gg_fleet_groups_for(&scope);
+	must(gg_fleet_model_make(&model, &store, &scope, groups, NULL, "", &error));
+	result = rows_of(model, GG_METRIC_LIVE, GG_BYTES);
+	CHECK_EQ_I64(gg_fleet_extend_rows(&scope, groups, model, result, 0.95, &error), -ENOTSUP);
+	CHECK(strstr(error.message, "different shares") != NULL);
+	gg_query_result_free(result);
+	gg_model_free(model);
+	gg_fleet_scope_done(&scope);
+}
+
+/* Eight drawn hosts of 16 are units of their own, until single hosts are dropped. */
+TEST(rollups_of_few_drawn_hosts_stand_for_dropped_rows)
+{
+	const struct rolled_service service = { .tenant = "few",
+		                                .name = "drawn",
+		                                .from_s = ROLLED_DAY_S,
+		                                .slot_count = 12,
+		                                .host_count = 16,
+		                                .is_drawn = true };
+	struct gg_fleet_retention plan = keep_raw("few");
+	GG_CLEANUP(gg_fleet_dropped_done) struct gg_fleet_dropped dropped = { 0 };
+	struct gg_fleet_scope scope;
+	struct said before, after;
+	double a, b;
+
+	NEEDS_STORE;
+	make_tenant("few");
+	put_rolled(&service);
+	before = (struct said){ .question = ask_about("drawn", GG_METRIC_ALLOCATED) };
+	before.question.tenant = "few";
+	ask_said(&before);
+	roll("few", plan.now_s);
+	must(gg_fleet_retain(&store, &plan, &dropped, &error));
+	must(gg_fleet_scope_of(&scope, &store, &before.question, &error));
+	CHECK_EQ_U64(gg_fleet_groups_for(&scope), 16);
+	gg_fleet_scope_done(&scope);
+	after = ask_again(&before);
+	a = gg_tally_estimate(&before.results[GG_BYTES]->total, GG_BYTES).value;
+	b = gg_tally_estimate(&after.results[GG_BYTES]->total, GG_BYTES).value;
+	CHECK_MSG(is_equal(a, b), "%g is not %g", b, a);
+	CHECK(gg_tally_has_error(&after.results[GG_BYTES]->total, GG_BYTES));
+	said_done(&before);
+	said_done(&after);
+}
+
+/* A receiver that cannot know what was allocated says so by a folded row without a number. */
+TEST(unknown_sums_have_no_interval)
+{
+	struct gg_fleet_question question = ask_about("unknown", GG_METRIC_ALLOCATED);
+	const struct sent sent = { "unknown", "1", "machine", "", ROLLED_DAY_S, 1, 1000000, 10, 0 };
+	const struct gg_fleet_roll_plan plan = { .tenant = "default",
+		                                 .now_s = ROLLED_DAY_S + 2 * 86400 };
+	const struct gg_clickhouse_value values[] = {
+		gg_clickhouse_name("db", "default"),
+		gg_clickhouse_u64("service", gg_fleet_service_id("unknown")),
+	};
+	struct gg_fleet_rolled rolled;
+
+	NEEDS_STORE;
+	send_slot(&sent);
+	run_statement("INSERT INTO {db}.folded (slot, service, stack, series, host, metric, "
+	              "unknown, gap_max, reserve_count, least_size) SELECT slot, service, "
+	              "toFixedString('', 16), series, host, 0, 3, 1, 1, 1 FROM {db}.live WHERE "
+	              "service = {service}",
+	              values, GG_COUNT(values));
+	for (int i = 0; i < 2; i++) {
+		struct gg_fleet_scope scope;
+		struct gg_model *model = ask_model(&scope, &question, GG_FLEET_NO_GROUPS);
+		struct gg_query_result *result = rows_of(model, GG_METRIC_ALLOCATED, GG_BYTES);
+
+		CHECK(!gg_tally_has_error(&result->total, GG_BYTES));
+		CHECK(!gg_tally_has_error(&result->total, GG_ALLOCATIONS));
+		gg_query_result_free(result);
+		gg_model_free(model);
+		gg_fleet_scope_done(&scope);
+		must(gg_fleet_roll(&store, &plan, &rolled, &error));
+	}
+}
+
 static int run_query(const char *text, const char *tenant, uint64_t memory_bytes, double seconds)
 {
 	const struct gg_clickhouse_value value = gg_clickhouse_name("db", tenant);
