@@ -2,6 +2,7 @@
 #include "fleet/fleet_draws.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 
 #include "base/map.h"
@@ -17,19 +18,125 @@ struct draws {
 	const struct gg_fleet_scope *scope;
 	struct gg_query_result *result;
 	struct gg_error *error;
-	struct gg_map row_of; /* hash of a label -> index of the row */
+	struct gg_map row_of; /* identity -> index of the row */
 	size_t hour_count;
 	double *weights;              /* by hour */
 	struct gg_two_stage *of_rows; /* (2 * row + is_total) * hour_count + hour; then the sum */
 };
 
-static uint64_t label_of(const struct gg_model *model, const struct gg_query_result *result,
-                         const struct gg_query_row *row)
-{
-	GG_CLEANUP(gg_buf_done) struct gg_buf label = { 0 };
+/* A model with the source file of each function; NULL: it is not known. */
+struct named_model {
+	const struct gg_model *model;
+	const char **files;
+};
 
-	gg_query_row_label(model, result, row, &label);
-	return gg_fleet_service_id(gg_buf_text(&label));
+static void named_model_done(struct named_model *named)
+{
+	free(named->files);
+}
+
+static int name_model(struct named_model *named, const struct gg_model *model)
+{
+	*named = (struct named_model){ model,
+		                       calloc(model->function_count + 1, sizeof(*named->files)) };
+	if (named->files == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < model->line_count; i++)
+		if (named->files[model->lines[i].function] == NULL)
+			named->files[model->lines[i].function] = model->lines[i].file;
+	return 0;
+}
+
+static void append_text(const char *text, struct gg_buf *out)
+{
+	gg_buf_append_text(out, "\n");
+	gg_buf_append_text(out, text != NULL ? text : "");
+}
+
+static void append_module(const struct gg_model *model, uint32_t number, struct gg_buf *out)
+{
+	append_text(model->modules[number].path, out);
+	append_text(model->modules[number].build_id, out);
+}
+
+/* The short name depends on the other functions of a model, so the full one counts. */
+static void append_function(const struct named_model *named, uint32_t number, struct gg_buf *out)
+{
+	const struct gg_model_function *function = &named->model->functions[number];
+
+	append_text(function->full_name != NULL ? function->full_name : function->name, out);
+	append_text(named->files[number], out);
+	append_module(named->model, function->module, out);
+}
+
+static int append_stack(const struct named_model *named, uint32_t stack, struct gg_buf *out)
+{
+	size_t count = gg_model_path(named->model, stack, NULL, 0);
+	struct gg_code_location *locations = calloc(count + 1, sizeof(*locations));
+
+	if (locations == NULL)
+		return -ENOMEM;
+	gg_model_path(named->model, stack, locations, count);
+	for (size_t i = 0; i < count; i++)
+		append_function(named, locations[i].function, out);
+	free(locations);
+	return 0;
+}
+
+/*
+ * A hash of what a row is in every hour's model.  The label does not suffice: two builds of one
+ * program have functions, lines, stacks and modules with equal labels.  -ENOMEM.
+ */
+static int identity_of(const struct named_model *named, const struct gg_query_result *result,
+                       const struct gg_query_row *row, uint64_t *ret_identity)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
+	const struct gg_model *model = named->model;
+	int status = 0;
+
+	if (result->query.by == GG_BY_FUNCTION) {
+		append_function(named, row->key, &text);
+	} else if (result->query.by == GG_BY_LINE) {
+		append_function(named, model->lines[row->key].function, &text);
+		gg_buf_printf(&text, "\n%u", model->lines[row->key].line);
+	} else if (result->query.by == GG_BY_MODULE) {
+		append_module(model, row->key, &text);
+	} else if (result->query.by == GG_BY_STACK) {
+		status = append_stack(named, row->key, &text);
+	} else {
+		gg_query_row_label(model, result, row, &text);
+	}
+	*ret_identity = gg_fleet_service_id(gg_buf_text(&text));
+	return text.failed ? -ENOMEM : status;
+}
+
+/* Maps the identities of the rows of a result.  Rows that nothing tells apart cannot be joined. */
+static int map_rows(const struct gg_model *model, const struct gg_query_result *result,
+                    struct gg_map *row_of, struct gg_error *error)
+{
+	GG_CLEANUP(named_model_done) struct named_model named = { 0 };
+
+	if (name_model(&named, model) < 0)
+		return gg_error_memory(error, "fleet");
+	for (size_t i = 0; i < result->row_count; i++) {
+		GG_CLEANUP(gg_buf_done) struct gg_buf label = { 0 };
+		uint64_t identity;
+
+		if (identity_of(&named, result, &result->rows[i], &identity) < 0)
+			return gg_error_memory(error, "fleet");
+		if (gg_map_get(row_of, identity) == GG_MAP_NONE) {
+			if (gg_map_put(row_of, identity, i) < 0)
+				return gg_error_memory(error, "fleet");
+			continue;
+		}
+		gg_query_row_label(model, result, &result->rows[i], &label);
+		return gg_error_set(error, -ENOTSUP, "fleet",
+		                    "Ask for a window within one hour, or for a moment (--at).",
+		                    "hours with draws of their own cannot be joined, because two "
+		                    "rows are '%.200s'",
+		                    gg_buf_text(&label));
+	}
+	return 0;
 }
 
 static struct gg_two_stage *place_of(const struct draws *draws, size_t row, bool is_total,
@@ -50,28 +157,63 @@ static size_t count_slots(const struct gg_fleet_scope *scope, size_t first)
 	return count;
 }
 
+/* The hour's model names or hides a function otherwise than that of the window. */
+static int refuse_row(const struct gg_model *model, const struct gg_query_result *result,
+                      const struct gg_query_row *row, struct gg_error *error)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf label = { 0 };
+
+	if (!(gg_tally_estimate(row->total, result->query.unit).value > 0))
+		return 0;
+	gg_query_row_label(model, result, row, &label);
+	return gg_error_set(error, -ENOTSUP, "fleet",
+	                    "Ask for a window within one hour, or for a moment (--at).",
+	                    "hours with draws of their own cannot be joined, because the row "
+	                    "'%.200s' of an hour is none of the window's",
+	                    gg_buf_text(&label));
+}
+
+/* Sets all rows of an hour to 0. */
+static void set_nothing(struct draws *draws, size_t hour, double scale, double degrees)
+{
+	for (size_t i = 0; i <= draws->result->row_count; i++)
+		for (int is_total = 0; is_total < 2; is_total++)
+			*place_of(draws, i, is_total,
+			          hour) = (struct gg_two_stage){ .scale = scale,
+				                                 .degrees = degrees };
+}
+
 /* A row that is missing in an hour has no sample there: its estimate is 0. */
 static int add_rows(struct draws *draws, size_t hour, const struct gg_fleet_scope *scope,
                     uint64_t groups, struct gg_model *model)
 {
 	GG_CLEANUP(gg_fleet_all_done) struct gg_fleet_all all = { 0 };
+	GG_CLEANUP(gg_map_done) struct gg_map row_of = { 0 };
+	GG_CLEANUP(named_model_done) struct named_model named = { 0 };
 	struct gg_query_result *result;
 	int status = gg_query_rows(model, &draws->result->query, &result, draws->error);
 
 	if (status < 0)
 		return status;
 	status = gg_fleet_all_of(&all, scope, groups, model, result, draws->error);
-	for (size_t i = 0; i <= draws->result->row_count && status == 0; i++)
-		for (int is_total = 0; is_total < 2; is_total++)
-			*place_of(draws, i, is_total,
-			          hour) = (struct gg_two_stage){ .scale = all.total.scale,
-				                                 .degrees = all.total.degrees };
+	if (status == 0)
+		status = map_rows(model, result, &row_of, draws->error);
+	if (status == 0)
+		set_nothing(draws, hour, all.total.scale, all.total.degrees);
+	if (status == 0 && name_model(&named, model) < 0)
+		status = gg_error_memory(draws->error, "fleet");
 	for (size_t i = 0; i < result->row_count && status == 0; i++) {
-		uint64_t row = gg_map_get(&draws->row_of,
-		                          label_of(model, result, &result->rows[i]));
+		uint64_t identity, row;
 
-		if (row == GG_MAP_NONE)
+		if (identity_of(&named, result, &result->rows[i], &identity) < 0) {
+			status = gg_error_memory(draws->error, "fleet");
 			continue;
+		}
+		row = gg_map_get(&draws->row_of, identity);
+		if (row == GG_MAP_NONE) {
+			status = refuse_row(model, result, &result->rows[i], draws->error);
+			continue;
+		}
 		*place_of(draws, row, false, hour) = all.rows[2 * i];
 		*place_of(draws, row, true, hour) = all.rows[2 * i + 1];
 	}
@@ -81,6 +223,7 @@ static int add_rows(struct draws *draws, size_t hour, const struct gg_fleet_scop
 	return status;
 }
 
+/* An hour in which no process ran, but ends were reported, is exactly 0. */
 static int add_hour(struct draws *draws, size_t hour, size_t first_slot)
 {
 	uint32_t begin_s = draws->scope->slots.items[first_slot] / DRAW_S * DRAW_S;
@@ -92,12 +235,18 @@ static int add_hour(struct draws *draws, size_t hour, size_t first_slot)
 
 	question.when = GG_FLEET_AVERAGE;
 	question.joins_draws = false;
+	question.is_part = true;
 	question.since_s = begin_s > draws->scope->from_s ? begin_s : draws->scope->from_s;
 	question.until_s = draws->scope->to_s - begin_s > DRAW_S ? begin_s + DRAW_S
 	                                                         : draws->scope->to_s;
 	status = gg_fleet_scope_of(&scope, draws->plan->store, &question, draws->error);
 	if (status < 0)
 		return status;
+	if (scope.members.count == 0) {
+		set_nothing(draws, hour, 1, INFINITY);
+		gg_fleet_scope_done(&scope);
+		return 0;
+	}
 	groups = gg_fleet_groups_for(&scope);
 	status = gg_fleet_model_make(&model, draws->plan->store, &scope, groups,
 	                             draws->plan->options, "", draws->error);
@@ -134,11 +283,8 @@ static int begin(struct draws *draws, const struct gg_model *model)
 	draws->of_rows = calloc((2 * result->row_count + 2) * draws->hour_count + 1,
 	                        sizeof(*draws->of_rows));
 	if (draws->weights == NULL || draws->of_rows == NULL)
-		return -ENOMEM;
-	for (size_t i = 0; i < result->row_count; i++)
-		if (gg_map_put(&draws->row_of, label_of(model, result, &result->rows[i]), i) < 0)
-			return -ENOMEM;
-	return 0;
+		return gg_error_memory(draws->error, "fleet");
+	return map_rows(model, result, &draws->row_of, draws->error);
 }
 
 static struct gg_two_stage join(const struct draws *draws, size_t row, bool is_total)
@@ -154,7 +300,7 @@ int gg_fleet_extend_draws(const struct gg_fleet_draws_plan *plan,
 {
 	struct draws draws = { .plan = plan, .scope = scope, .result = result, .error = error };
 	GG_CLEANUP(gg_fleet_all_done) struct gg_fleet_all all = { 0 };
-	int status = begin(&draws, model) < 0 ? gg_error_memory(error, "fleet") : 0;
+	int status = begin(&draws, model);
 
 	all.rows = calloc(2 * result->row_count + 1, sizeof(*all.rows));
 	if (status == 0 && all.rows == NULL)

@@ -1647,6 +1647,142 @@ TEST(rollups_of_drawn_hosts_keep_their_groups)
 	said_done(&after);
 }
 
+/* Two builds of one program have frames with equal names; the second one holds 100 times more. */
+static void put_builds(const char *service)
+{
+	const struct gg_fleet_series series = { .service = service,
+		                                .version = "1",
+		                                .kind = "native" };
+	const struct gg_clickhouse_value values[] = {
+		gg_clickhouse_name("db", "default"),
+		gg_clickhouse_u64("service", gg_fleet_service_id(service)),
+		gg_clickhouse_u64("series", gg_fleet_series_id(&series)),
+	};
+
+	run_statement("INSERT INTO {db}.stack (month, service, stack, frames) VALUES (202311, "
+	              "{service}, 'stack of 16 byte', [880001]), (202311, {service}, "
+	              "'stack of build B', [880002])",
+	              values, GG_COUNT(values));
+	run_statement("INSERT INTO {db}.frame (month, frame, build_id, address, module) VALUES "
+	              "(202311, 880001, 'aaaa', 16, '/bin/server'), (202311, 880002, 'bbbb', 16, "
+	              "'/bin/server')",
+	              values, GG_COUNT(values));
+	run_statement("INSERT INTO {db}.symbol (frame, resolved, functions, files, lines) SELECT "
+	              "880001 + number, now(), ['parse'], ['p.c'], [7] FROM system.numbers LIMIT 2",
+	              values, GG_COUNT(values));
+	run_statement("INSERT INTO {db}.live SELECT slot, service, 'stack of build B', series, "
+	              "host, size, gap, toUInt32(100 * n), flags FROM {db}.live WHERE service = "
+	              "{service}",
+	              values, GG_COUNT(values));
+}
+
+/* Half of four hosts are drawn in the first hour, and the other half in the second one. */
+static void put_redrawn(const char *service)
+{
+	for (uint32_t slot = 0; slot < 12; slot++)
+		for (int i = 0; i < 4; i++) {
+			char host[16];
+			bool is_drawn = (uint32_t)i / 2 == slot / 6;
+			struct sent sent = { service,
+				             "1",
+				             host,
+				             "",
+				             ROLLED_DAY_S + 600 * slot,
+				             1,
+				             is_drawn ? 500000 : 0,
+				             is_drawn ? 10 * (uint64_t)(1 + i) : 0,
+				             20000 };
+
+			snprintf(host, sizeof(host), "r%d", i);
+			send_slot(&sent);
+		}
+}
+
+static struct gg_query_result *join_draws(const struct gg_fleet_question *question,
+                                          enum gg_grouping by, struct gg_model **ret_model)
+{
+	const struct gg_fleet_draws_plan plan = { .store = &store, .confidence = 0.95 };
+	struct gg_query_result *result;
+	struct gg_fleet_scope scope;
+	struct gg_query query;
+
+	*ret_model = ask_model(&scope, question, GG_FLEET_NO_GROUPS);
+	CHECK(scope.is_redrawn);
+	gg_query_init(&query);
+	query.by = by;
+	must(gg_query_rows(*ret_model, &query, &result, &error));
+	must(gg_fleet_extend_draws(&plan, &scope, *ret_model, result, &error));
+	gg_fleet_scope_done(&scope);
+	return result;
+}
+
+TEST(joined_draws_keep_builds_with_equal_names_apart)
+{
+	static const enum gg_grouping groupings[] = { GG_BY_FUNCTION, GG_BY_LINE, GG_BY_STACK,
+		                                      GG_BY_MODULE };
+	struct gg_fleet_question question = ask_about("builds", GG_METRIC_LIVE);
+
+	NEEDS_STORE;
+	put_redrawn("builds");
+	put_builds("builds");
+	question.when = GG_FLEET_AVERAGE;
+	question.joins_draws = true;
+	for (size_t i = 0; i < GG_COUNT(groupings); i++) {
+		struct gg_model *model;
+		struct gg_query_result *result = join_draws(&question, groupings[i], &model);
+
+		CHECK_EQ_U64(result->row_count, 2);
+		for (size_t j = 0; j < result->row_count; j++) {
+			double value = gg_tally_estimate(result->rows[j].self, GG_BYTES).value;
+
+			CHECK_MSG(is_equal(value, j == 0 ? 1e7 : 1e5), "grouping %zu row %zu: %g",
+			          i, j, value);
+		}
+		gg_query_result_free(result);
+		gg_model_free(model);
+	}
+}
+
+/*
+ * Hosts end in the second hour, and the third one has the marks of their ends alone.  In the last
+ * slot of the first hour one host is missing, and the others hold twice as much.
+ */
+TEST(joined_draws_take_hours_as_the_window_does)
+{
+	struct gg_fleet_question question = ask_about("ragged", GG_METRIC_LIVE);
+	struct gg_query_result *result;
+	struct gg_model *model;
+
+	NEEDS_STORE;
+	for (uint32_t slot = 0; slot < 13; slot++)
+		for (int i = 0; i < 4; i++) {
+			char host[16];
+			bool is_drawn = (uint32_t)i / 2 == slot / 6;
+			uint64_t count = (slot == 5 ? 20 : 10) * (uint64_t)(1 + i);
+			struct sent sent = { "ragged",
+				             "1",
+				             host,
+				             "",
+				             ROLLED_DAY_S + 600 * slot,
+				             slot < 12,
+				             is_drawn ? 500000 : 0,
+				             is_drawn ? count : 0,
+				             20000 };
+
+			snprintf(host, sizeof(host), "r%d", i);
+			if (slot != 5 || i != 3)
+				send_slot(&sent);
+		}
+	question.when = GG_FLEET_AVERAGE;
+	question.joins_draws = true;
+	result = join_draws(&question, GG_BY_FUNCTION, &model);
+	CHECK_MSG(is_equal(gg_tally_estimate(&result->total, GG_BYTES).value,
+	                   (6 * 70000 + 6 * 140000) / 13.0),
+	          "%g", gg_tally_estimate(&result->total, GG_BYTES).value);
+	gg_query_result_free(result);
+	gg_model_free(model);
+}
+
 /* --- shares ---------------------------------------------------------------------------------- */
 
 /* Four hosts that are certain, and four of 16 others that were drawn. */
