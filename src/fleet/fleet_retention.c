@@ -216,6 +216,17 @@ static uint32_t next_end(const struct retain *retain, int kind, uint32_t newest_
 	return end_s > newest_s ? 0 : end_s;
 }
 
+/* The time up to which a kind may be dropped, since what it is made into is there. */
+static uint32_t limit_of(const struct retain *retain, int kind)
+{
+	const struct gg_fleet_retention *plan = retain->plan;
+	bool has_failed = plan->unrolled_hour_s > 0 || plan->unrolled_day_s > 0;
+
+	return !has_failed            ? UINT32_MAX
+	       : kind == GG_FLEET_RAW ? plan->unrolled_hour_s
+	                              : plan->unrolled_day_s;
+}
+
 /* Raises floors until so many bytes are free. */
 static bool free_bytes(struct retain *retain, uint64_t bytes)
 {
@@ -223,8 +234,14 @@ static bool free_bytes(struct retain *retain, uint64_t bytes)
 	uint32_t newest_s = now_s > LEAST_KEPT_S ? now_s - LEAST_KEPT_S : 0;
 
 	for (int kind = 0; kind < GG_FLEET_KIND_COUNT; kind++) {
+		uint32_t limit_s = limit_of(retain, kind);
+
+		/* Days are the last of their time: they do not go because others must stay. */
+		if (kind == GG_FLEET_DAYS && limit_s < UINT32_MAX)
+			break;
 		while (dropped_bytes(retain) < bytes) {
-			uint32_t end_s = next_end(retain, kind, newest_s);
+			uint32_t end_s = next_end(retain, kind,
+			                          newest_s < limit_s ? newest_s : limit_s);
 
 			if (end_s == 0)
 				break;
@@ -276,6 +293,8 @@ static int choose_floors(struct retain *retain)
 		if (keep_s > 0 && plan->now_s > keep_s)
 			floor_s = plan->now_s - keep_s;
 		floor_s -= floor_s % DAY_S;
+		if (floor_s > limit_of(retain, kind))
+			floor_s = limit_of(retain, kind);
 		retain->floors_s[kind] = floor_s > before_s[kind] ? floor_s : before_s[kind];
 	}
 	return status;

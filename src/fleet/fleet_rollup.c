@@ -23,6 +23,7 @@ struct roll {
 	char staging[STAGING_NAME_MAX];
 	const char *table; /* of the rollups that are made */
 	bool has_staging;
+	struct gg_error ignored;
 };
 
 /* Runs a statement of upkeep about the span [from_s, to_s). */
@@ -175,44 +176,85 @@ static int roll_hour(struct roll *roll, uint32_t start_s, struct gg_fleet_rolled
 	return 0;
 }
 
+/* Notes that a span from start_s on has no rollup.  Returns the first error, which `error` keeps. */
+static int note_failed(struct roll *roll, int first, int status, uint32_t start_s,
+                       uint32_t *first_s, struct gg_fleet_rolled *rolled)
+{
+	if (status == 0)
+		return first;
+	rolled->failed_count++;
+	if (start_s < *first_s)
+		*first_s = start_s;
+	/* What follows must not overwrite the error. */
+	if (first == 0)
+		roll->error = &roll->ignored;
+	return first < 0 ? first : status;
+}
+
 static int roll_hours(struct roll *roll, uint32_t from_s, uint32_t to_s,
                       struct gg_fleet_rolled *rolled)
 {
 	struct spans hours = { 0 };
-	int status = find_dirty(roll, GG_FLEET_DIRTY_HOURS, from_s, to_s, &hours);
+	int failed = 0, status = find_dirty(roll, GG_FLEET_DIRTY_HOURS, from_s, to_s, &hours);
 
-	if (status == 0 && hours.count > 0 && !roll->plan->is_dry_run)
-		status = begin_staging(roll, "rollup_hour");
-	for (size_t i = 0; i < hours.count && status == 0; i++)
-		status = roll_hour(roll, hours.items[i], rolled);
+	if (status < 0)
+		failed = note_failed(roll, 0, status, 0, &rolled->first_hour_s, rolled);
+	for (size_t i = 0; i < hours.count; i++) {
+		/* A table that an hour left half full is no place for the next one. */
+		status = roll->has_staging || roll->plan->is_dry_run
+		                 ? 0
+		                 : begin_staging(roll, "rollup_hour");
+		if (status == 0)
+			status = roll_hour(roll, hours.items[i], rolled);
+		failed = note_failed(roll, failed, status, hours.items[i], &rolled->first_hour_s,
+		                     rolled);
+		if (status < 0)
+			end_staging(roll, status);
+	}
 	gg_array_done(&hours);
-	return end_staging(roll, status);
+	return end_staging(roll, failed);
+}
+
+static int roll_day(struct roll *roll, uint32_t start_s, struct gg_fleet_rolled *rolled)
+{
+	int status = run(roll, GG_FLEET_ROLL_DAY, start_s, start_s + GG_FLEET_DAY_S, 0, 1, NULL);
+
+	if (status == 0)
+		status = replace(roll, start_s, true);
+	rolled->day_count += status == 0;
+	return status;
 }
 
 static int roll_days(struct roll *roll, uint32_t from_s, uint32_t to_s,
                      struct gg_fleet_rolled *rolled)
 {
 	struct spans days = { 0 };
-	int status = find_dirty(roll, GG_FLEET_DIRTY_DAYS, from_s, to_s, &days);
+	int failed = 0, status = find_dirty(roll, GG_FLEET_DIRTY_DAYS, from_s, to_s, &days);
 
-	if (status == 0 && days.count > 0 && !roll->plan->is_dry_run)
-		status = begin_staging(roll, "rollup_day");
-	for (size_t i = 0; i < days.count && status == 0; i++) {
-		uint32_t start_s = days.items[i], end_s = start_s + GG_FLEET_DAY_S;
-
-		if (!roll->plan->is_dry_run)
-			status = run(roll, GG_FLEET_ROLL_DAY, start_s, end_s, 0, 1, NULL);
-		if (status == 0 && !roll->plan->is_dry_run)
-			status = replace(roll, start_s, true);
-		rolled->day_count += status == 0;
+	if (status < 0)
+		failed = note_failed(roll, 0, status, 0, &rolled->first_day_s, rolled);
+	rolled->day_count += roll->plan->is_dry_run ? days.count : 0;
+	for (size_t i = 0; i < days.count && !roll->plan->is_dry_run; i++) {
+		status = roll->has_staging ? 0 : begin_staging(roll, "rollup_day");
+		if (status == 0)
+			status = roll_day(roll, days.items[i], rolled);
+		failed = note_failed(roll, failed, status, days.items[i], &rolled->first_day_s,
+		                     rolled);
+		if (status < 0)
+			end_staging(roll, status);
 	}
 	gg_array_done(&days);
-	return end_staging(roll, status);
+	return end_staging(roll, failed);
 }
 
 static uint32_t round_up(uint32_t time_s, uint32_t span_s)
 {
 	return (time_s + span_s - 1) / span_s * span_s;
+}
+
+static int first_of(int first, int second)
+{
+	return first < 0 ? first : second;
 }
 
 int gg_fleet_roll(struct gg_clickhouse *store, const struct gg_fleet_roll_plan *plan,
@@ -223,18 +265,27 @@ int gg_fleet_roll(struct gg_clickhouse *store, const struct gg_fleet_roll_plan *
 	struct gg_fleet_floors floors;
 	int status = gg_fleet_schema_check(store, plan->tenant, error);
 
+	int days;
+
 	*ret_rolled = (struct gg_fleet_rolled){ 0 };
 	if (status == 0)
 		status = gg_fleet_read_floors(&floors, store, plan->tenant, error);
-	if (status == 0 && !plan->is_dry_run)
+	if (status < 0)
+		return status;
+	ret_rolled->first_hour_s = ret_rolled->first_day_s = UINT32_MAX;
+	if (!plan->is_dry_run)
 		status = drop_stagings(&roll);
-	if (status == 0)
-		status = roll_hours(&roll, round_up(floors.raw_s, GG_FLEET_HOUR_S),
-		                    closed_s - closed_s % GG_FLEET_HOUR_S, ret_rolled);
-	if (status == 0)
-		status = roll_days(&roll, round_up(floors.hours_s, GG_FLEET_DAY_S),
-		                   closed_s - closed_s % GG_FLEET_DAY_S, ret_rolled);
-	return status;
+	if (status < 0)
+		roll.error = &roll.ignored;
+	status = first_of(status, roll_hours(&roll, round_up(floors.raw_s, GG_FLEET_HOUR_S),
+	                                     closed_s - closed_s % GG_FLEET_HOUR_S, ret_rolled));
+	days = roll_days(&roll, round_up(floors.hours_s, GG_FLEET_DAY_S),
+	                 closed_s - closed_s % GG_FLEET_DAY_S, ret_rolled);
+	/* A day of which an hour failed is made of an old rollup of that hour, or lacks it. */
+	if (ret_rolled->first_hour_s < ret_rolled->first_day_s)
+		ret_rolled->first_day_s = ret_rolled->first_hour_s -
+		                          ret_rolled->first_hour_s % GG_FLEET_DAY_S;
+	return first_of(status, days);
 }
 
 /* --- reading --------------------------------------------------------------------------------- */

@@ -49,9 +49,15 @@ struct gg_fleet_roll_plan {
 struct gg_fleet_rolled {
 	size_t hour_count, day_count; /* that were made, or would be */
 	uint64_t raw_row_count;       /* in these hours */
+	size_t failed_count;          /* hours and days that failed, or could not be looked for */
+	/* Raw rows, and hours, from here on may lack rollups; UINT32_MAX: none does. */
+	uint32_t first_hour_s, first_day_s;
 };
 
-/* Makes all rollups that are missing or no longer those of their raw rows.  -ENOENT: no tables. */
+/*
+ * Makes all rollups that are missing or no longer those of their raw rows.  After a span that failed
+ * it goes on with the others, and returns the first error.  -ENOENT: no tables.
+ */
 GG_MUST_CHECK int gg_fleet_roll(struct gg_clickhouse *store, const struct gg_fleet_roll_plan *plan,
                                 struct gg_fleet_rolled *ret_rolled, struct gg_error *error);
 

@@ -1404,6 +1404,56 @@ TEST(the_oldest_rows_make_room)
 	CHECK_EQ_I64(gg_fleet_retain(&store, &plan, &most, &error), -EINVAL);
 }
 
+/* One hour cannot be added up: the others are, and rows before it may go. */
+TEST(an_hour_that_fails_keeps_its_rows)
+{
+	const struct rolled_service service = { .tenant = "failing",
+		                                .name = "large",
+		                                .from_s = ROLLED_FROM_S,
+		                                .slot_count = ROLLED_SLOTS,
+		                                .host_count = ROLLED_HOSTS };
+	struct gg_fleet_retention plan = keep_raw("failing");
+	const struct gg_fleet_roll_plan roll_plan = { .tenant = "failing", .now_s = plan.now_s };
+	const struct gg_clickhouse_value values[] = {
+		gg_clickhouse_name("db", "failing"),
+		gg_clickhouse_u64("hour", ROLLED_DAY_S + 3600),
+	};
+	GG_CLEANUP(gg_fleet_dropped_done) struct gg_fleet_dropped dropped = { 0 };
+	GG_CLEANUP(gg_fleet_dropped_done) struct gg_fleet_dropped most = { 0 };
+	struct gg_fleet_rolled rolled;
+
+	NEEDS_STORE;
+	make_tenant("failing");
+	put_rolled(&service);
+	run_statement(
+		"ALTER TABLE {db}.rollup_hour ADD COLUMN broken UInt8 DEFAULT throwIf(start = {hour})",
+		values, GG_COUNT(values));
+	CHECK(gg_fleet_roll(&store, &roll_plan, &rolled, &error) < 0);
+	CHECK(strstr(error.message, "throwIf") != NULL);
+	CHECK_EQ_U64(rolled.hour_count, 28);
+	CHECK_EQ_U64(rolled.failed_count, 1);
+	CHECK_EQ_U64(rolled.first_hour_s, ROLLED_DAY_S + 3600);
+	CHECK_EQ_U64(rolled.first_day_s, ROLLED_DAY_S);
+	plan.unrolled_hour_s = rolled.first_hour_s;
+	plan.unrolled_day_s = rolled.first_day_s;
+	plan.is_dry_run = true;
+	plan.free_bytes = UINT64_MAX;
+	must(gg_fleet_retain(&store, &plan, &most, &error));
+	/* The raw rows and the hours of the first day, and no days. */
+	CHECK(most.is_short);
+	CHECK_EQ_U64(most.partitions.count, 3 + 2);
+	plan.is_dry_run = false;
+	plan.free_bytes = 0;
+	must(gg_fleet_retain(&store, &plan, &dropped, &error));
+	CHECK_EQ_U64(dropped.partitions.count, 3);
+	for (size_t i = 0; i < dropped.partitions.count; i++)
+		CHECK_EQ_U64(dropped.partitions.items[i].end_s, ROLLED_DAY_S);
+	run_statement("ALTER TABLE {db}.rollup_hour DROP COLUMN broken", values, GG_COUNT(values));
+	must(gg_fleet_roll(&store, &roll_plan, &rolled, &error));
+	CHECK_EQ_U64(rolled.hour_count, 1);
+	CHECK_EQ_U64(rolled.failed_count, 0);
+}
+
 /* --- rows on their way ----------------------------------------------------------------------- */
 
 /* Sixty pushes in an hour, each in a second of its own, as agents that send differences make them. */

@@ -123,6 +123,8 @@ static void print_rolled(const struct gg_fleet_rolled *rolled, bool is_dry_run, 
 	if (!is_dry_run && rolled->hour_count > 0)
 		printf(" in %.1f s: %.2g rows/s", seconds, (double)rolled->raw_row_count / seconds);
 	puts("");
+	if (rolled->failed_count > 0)
+		printf("%zu of them failed; their rows stay\n", rolled->failed_count);
 }
 
 static void print_dropped(const struct gg_fleet_dropped *dropped, bool is_dry_run)
@@ -143,7 +145,7 @@ static void print_dropped(const struct gg_fleet_dropped *dropped, bool is_dry_ru
 	       gg_size_format((double)dropped->bytes, size),
 	       gg_size_format((double)dropped->kept_bytes, kept));
 	if (dropped->is_short)
-		puts("that is not enough, but the last two days stay");
+		puts("that is not enough, but the last two days stay, and rows that are not added up");
 }
 
 static double now_seconds(void)
@@ -164,21 +166,27 @@ static int run_store(const struct roll_options *options, struct gg_clickhouse *s
 	GG_CLEANUP(gg_fleet_dropped_done) struct gg_fleet_dropped dropped = { 0 };
 	struct gg_fleet_rolled rolled;
 	double begin = now_seconds();
-	int status = gg_fleet_roll(store, &plan, &rolled, error);
+	struct gg_error dropping = { 0 };
+	int failed = gg_fleet_roll(store, &plan, &rolled, error), status;
 
-	if (status < 0)
-		return status;
+	/* Rows that are added up may go even if others failed: a full disk may be the cause. */
+	if (failed < 0 && rolled.failed_count == 0)
+		return failed;
+	if (failed < 0) {
+		retention->unrolled_hour_s = rolled.first_hour_s;
+		retention->unrolled_day_s = rolled.first_day_s;
+	}
 	print_rolled(&rolled, options->dry_run, now_seconds() - begin);
 	fflush(stdout);
 	if (options->keep.count == 0 && retention->max_bytes == 0 && options->least_free_bytes == 0)
-		return 0;
+		return failed;
 	retention->tenant = plan.tenant;
 	retention->now_s = now_s;
 	retention->is_dry_run = options->dry_run;
-	status = gg_fleet_retain(store, retention, &dropped, error);
+	status = gg_fleet_retain(store, retention, &dropped, failed < 0 ? &dropping : error);
 	if (status == 0)
 		print_dropped(&dropped, options->dry_run);
-	return status;
+	return failed < 0 ? failed : status;
 }
 
 static int run(struct gg_invocation *invocation)
