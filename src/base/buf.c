@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/utf8.h"
+
 enum { FIRST_CAPACITY = 64 };
 
 void gg_buf_done(struct gg_buf *buf)
@@ -88,13 +90,18 @@ void gg_buf_append_text(struct gg_buf *buf, const char *text)
 
 void gg_buf_append_label(struct gg_buf *buf, const char *value)
 {
-	for (; *value != '\0'; value++) {
+	while (*value != '\0') {
+		size_t length = gg_utf8_length((const unsigned char *)value);
+
 		if (*value == '\n')
 			gg_buf_append_text(buf, "\\n");
 		else if (*value == '"' || *value == '\\')
 			gg_buf_printf(buf, "\\%c", *value);
+		else if (length == 0)
+			gg_buf_append_text(buf, "\xef\xbf\xbd"); /* U+FFFD */
 		else
-			gg_buf_append(buf, value, 1);
+			gg_buf_append(buf, value, length);
+		value += length > 0 ? length : 1;
 	}
 }
 

@@ -40,7 +40,10 @@ void gg_buf_trim(struct gg_buf *buf);
 
 void gg_buf_append(struct gg_buf *buf, const void *bytes, size_t length);
 void gg_buf_append_text(struct gg_buf *buf, const char *text);
-/* Appends the value of a label of OpenMetrics: a backslash escapes what would end it. */
+/*
+ * Appends the value of a label of OpenMetrics: a backslash escapes what would end it, and U+FFFD
+ * stands for each byte that is no UTF-8.
+ */
 void gg_buf_append_label(struct gg_buf *buf, const char *value);
 void gg_buf_printf(struct gg_buf *buf, const char *format, ...) GG_PRINTF(2, 3);
 

@@ -58,5 +58,41 @@ check "a rule has one limit" refused 'a b --above 1 --deviates' 'needs one of'
 check "a rule has a service" refused 'a --above 1' 'the line has 1 words'
 check "quotes are closed" refused "a b --focus 'x --above 1" 'a quote is open'
 check "both versions are named" refused 'a b --before 1' '--before and --after'
+twice() {
+	local status=0
+	printf '%s\n' 'a b --above 1' 'c b --above 1' 'a b --below 1' >"$scratch/rules"
+	"$GEIGER" fleet rules "$scratch/rules" >"$transcript" 2>&1 || status=$?
+	cat "$transcript"
+	[[ $status == 2 ]] && grep -q "rules:3: service 'b' has the rule 'a' already" "$transcript"
+}
+check "rules of a service have names of their own" twice
 check "a rate is a chance" refused 'a b --above 1 --rate 2' '--rate 2 is not'
+
+# A service that disappeared makes a rule without times fail; one about a window goes on.
+stale() {
+	local status=0 now
+	now=$(date +%s)
+	(
+		cd "$scratch"
+		export GEIGER_FLEET_STORE=$scratch/stale
+		trap '"$GEIGER" fleet down stale >stopped' EXIT
+		"$GEIGER" fleet up stale >started
+		"$GEIGER" record --quiet -i 16k -o stale.geiger sh -c 'ls / >/dev/null'
+		for age in 7200 0; do
+			"$GEIGER" fleet load stale.geiger --service "age$age" --version 1 --host h \
+				--at "@$(((now - age) / 600 * 600))" >loaded
+		done
+		printf '%s\n' 'x age7200 --below 1TiB' 'x age0 --below 1TiB' \
+			'y age7200 --below 1TiB --since 1d' >rules
+		"$GEIGER" fleet rules rules
+	) >"$transcript" 2>&1 || status=$?
+	cat "$transcript"
+	[[ $status == 1 ]] && has 'evaluated{rule="x",service="age7200"} 0$' &&
+		has 'evaluated{rule="x",service="age0"} 1$' &&
+		has 'evaluated{rule="y",service="age7200"} 1$' &&
+		has 'snapshot_time_seconds{rule="x",service="age7200"}' &&
+		lacks 'geiger_rule_alert{rule="x",service="age7200"' &&
+		has 'geiger_rule_alert{rule="x",service="age0"'
+}
+check "a rule about a service that disappeared fails" stale
 finish

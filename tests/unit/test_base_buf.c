@@ -79,3 +79,15 @@ TEST(an_impossible_size_fails_and_keeps_what_is_there)
 	gg_buf_clear(&buf);
 	CHECK(!buf.failed && gg_buf_reserve(&buf, 1));
 }
+
+/* Prometheus refuses a whole file in which one label is no UTF-8. */
+TEST(values_of_labels_are_valid)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf buf = { 0 };
+
+	gg_buf_append_label(&buf, "a\"\\\n\xc3\xa4");
+	CHECK_EQ_STR(gg_buf_text(&buf), "a\\\"\\\\\\n\xc3\xa4");
+	gg_buf_clear(&buf);
+	gg_buf_append_label(&buf, "b\xff\xc3");
+	CHECK_EQ_STR(gg_buf_text(&buf), "b\xef\xbf\xbd\xef\xbf\xbd");
+}

@@ -17,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/map.h"
 #include "cli/fleet/fleet_pair.h"
 #include "cli/fleet/fleet_verbs.h"
 #include "cli/pager.h"
@@ -24,11 +25,13 @@
 #include "fleet/fleet_extend.h"
 #include "stats/estimate/interval.h"
 
-enum { RULE_MAX_BYTES = 4096, RULE_WORDS_MAX = 64, EXIT_ALERT = 3 };
+/* A snapshot begins up to two slots ago, plus what the way to the store takes. */
+enum { RULE_MAX_BYTES = 4096, RULE_WORDS_MAX = 64, EXIT_ALERT = 3, FRESH_SLOTS = 3 };
 
 struct rules_options {
 	struct gg_fleet_place place;
 	const char *output;
+	const char *now;
 	bool fail_on_alert;
 };
 
@@ -48,13 +51,15 @@ struct alert_rule {
 
 /* The lines of each family of metrics. */
 struct families {
-	struct gg_buf evaluated, rows, alerts, threshold, value, low, high, alert;
+	struct gg_buf evaluated, snapshot, rows, alerts, threshold, value, low, high, alert;
 	size_t alert_count, failed_count;
+	uint32_t now_s;
 };
 
 static void families_done(struct families *families)
 {
 	gg_buf_done(&families->evaluated);
+	gg_buf_done(&families->snapshot);
 	gg_buf_done(&families->rows);
 	gg_buf_done(&families->alerts);
 	gg_buf_done(&families->threshold);
@@ -100,6 +105,8 @@ static void append_all(const struct families *families, struct gg_buf *out)
 {
 	append_family("evaluated", "1: the store answered the rule's question.",
 	              &families->evaluated, out);
+	append_family("snapshot_time_seconds", "The slot of the snapshot that the rule is about.",
+	              &families->snapshot, out);
 	append_family("rows", "Rows that the rule tested together.", &families->rows, out);
 	append_family("alerts", "Rows that alert.", &families->alerts, out);
 	append_family("threshold_bytes", "The limit of the rule.", &families->threshold, out);
@@ -236,6 +243,33 @@ static int read_rule(char *line, const struct rules_options *common, struct aler
 
 /* --- evaluation ------------------------------------------------------------------------------ */
 
+/*
+ * A rule without times is about now.  If the service's newest snapshot is old, the service is gone
+ * or the store lacks its slots: neither an alert nor its absence would be true.
+ */
+static int check_fresh(const struct alert_rule *rule, const struct gg_asked_fleet *answer,
+                       struct families *families, struct gg_error *error)
+{
+	const struct gg_fleet_ask_options *ask = &rule->options.ask;
+	const struct gg_fleet_scope *scope = &answer->scope;
+	uint64_t reach_s = (uint64_t)FRESH_SLOTS * answer->question.slot_length_s;
+	GG_CLEANUP(gg_buf_done) struct gg_buf last = { 0 };
+
+	if (!scope->is_latest)
+		return 0;
+	append_sample(rule, "snapshot_time_seconds", NULL, "", scope->moment_s,
+	              &families->snapshot);
+	if (ask->at != NULL || ask->since != NULL || ask->until != NULL ||
+	    answer->question.when != GG_FLEET_AT_END ||
+	    scope->moment_s + reach_s >= families->now_s)
+		return 0;
+	gg_fleet_append_time(scope->moment_s, &last);
+	return gg_error_set(error, -ENODATA, "fleet rules",
+	                    "Give the rule a time, such as --since 1d, if it is about the past.",
+	                    "service '%s' was last seen at %s UTC, more than %d slots ago",
+	                    rule->service, gg_buf_text(&last), FRESH_SLOTS);
+}
+
 /* The rows of a rule with the error that their intervals must hold, at one confidence. */
 static int query_at(const struct alert_rule *rule, struct gg_asked_fleet *answer, double confidence,
                     struct gg_query_result **ret_result, struct gg_error *error)
@@ -357,6 +391,9 @@ static int test_growth(const struct alert_rule *rule, struct families *families,
 	                               rule->options.before, rule->options.after,
 	                               rule->options.rate, error);
 
+	/* The version before may be gone. */
+	if (status == 0)
+		status = check_fresh(rule, &pair.after.answer, families, error);
 	if (status < 0)
 		return status;
 	for (size_t i = 0; i < pair.diff->row_count; i++) {
@@ -393,6 +430,8 @@ static int evaluate(struct alert_rule *rule, struct families *families, struct g
 	answer.fleet.is_between_hosts = status == 0 && !ask->by_host &&
 	                                gg_fleet_is_drawn(&answer.scope);
 	if (status == 0)
+		status = check_fresh(rule, &answer, families, error);
+	if (status == 0)
 		status = gg_cli_fleet_model(&answer, ask, error);
 	if (status < 0)
 		return status;
@@ -415,9 +454,27 @@ static void evaluate_or_say(struct alert_rule *rule, struct families *families)
 	fprintf(stderr, "geiger: rule %s: %s\n", rule->name, line);
 }
 
+/* Two rules with one name and service would print the same sample twice. */
+static int check_new(struct gg_map *known, const struct alert_rule *rule, struct gg_error *error)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf both = { 0 };
+	uint64_t id;
+
+	gg_buf_printf(&both, "%s\n%s", rule->name, rule->service);
+	id = gg_fleet_service_id(gg_buf_text(&both));
+	if (gg_map_get(known, id) != GG_MAP_NONE)
+		return gg_error_set(error, -EINVAL, "fleet rules",
+		                    "Give each rule of a service a name of its own.",
+		                    "service '%s' has the rule '%s' already", rule->service,
+		                    rule->name);
+	return both.failed || gg_map_put(known, id, 0) < 0 ? gg_error_memory(error, "fleet rules")
+	                                                   : 0;
+}
+
 static int read_file(const char *path, const struct rules_options *options,
                      struct families *families, bool only_check, struct gg_error *error)
 {
+	GG_CLEANUP(gg_map_done) struct gg_map known = { 0 };
 	FILE *file = fopen(path, "r");
 	char line[RULE_MAX_BYTES];
 	unsigned number = 0;
@@ -434,6 +491,8 @@ static int read_file(const char *path, const struct rules_options *options,
 			status = gg_error_set(error, -EINVAL, path, NULL, "a line is too long");
 		if (status == 0)
 			status = read_rule(line, options, &rule, &is_rule, error);
+		if (status == 0 && is_rule)
+			status = check_new(&known, &rule, error);
 		if (status < 0)
 			gg_error_set_place(error, "%s:%u", path, number);
 		else if (is_rule && !only_check)
@@ -473,7 +532,13 @@ static int run(struct gg_invocation *invocation)
 	if (invocation->operand_count != 1)
 		return gg_error_set(invocation->error, -EINVAL, "fleet rules", NULL,
 		                    "needs the file of the rules");
-	status = read_file(invocation->operands[0], options, &families, true, invocation->error);
+	families.now_s = (uint32_t)time(NULL);
+	if (options->now != NULL)
+		status = gg_cli_fleet_time(options->now, "fleet rules", "now", &families.now_s,
+		                           invocation->error);
+	if (status == 0)
+		status = read_file(invocation->operands[0], options, &families, true,
+		                   invocation->error);
 	if (status == 0)
 		status = read_file(invocation->operands[0], options, &families, false,
 		                   invocation->error);
@@ -500,6 +565,7 @@ static const struct gg_option options[] = {
 	  "write this file, whole, for node_exporter" },
 	{ "fail-on-alert", 0, GG_OPTION_FLAG, AT(fail_on_alert), NULL,
 	  "exit with 3 if a row alerts" },
+	{ "now", 0, GG_OPTION_TEXT, AT(now), "TIME", "take this time for now" },
 	GG_OPTIONS_SHARED(gg_cli_fleet_place_options, AT(place)),
 	GG_OPTIONS_END,
 };
@@ -521,6 +587,7 @@ const struct gg_command gg_command_fleet_rules = {
 		"report' and one of --above SIZE, --below SIZE, --deviates (a host is unlike the\n"
 		"others), or --before VERSION --after VERSION (a function grew).  An alert is\n"
 		"significant: its interval excludes the limit, also where a rule has many rows.\n"
+		"A rule without times fails if its service was last seen three slots ago.\n"
 		"\n"
 		"  large_parser checkout --focus '^parse_' --above 2GiB\n"
 		"  large_zone   checkout --by-label zone --above 500MiB --rate 0.01\n"
