@@ -690,6 +690,23 @@ static int put_aggregates(struct make *make)
 	return status;
 }
 
+/* Says that some processes told nothing about what they allocated or freed. */
+static int note_unknown(struct make *make)
+{
+	bool is_unknown = false;
+
+	for (size_t i = 0; i < make->rows.count && !is_unknown; i++)
+		for (int j = 0; j < GG_QUANTITY_COUNT; j++)
+			is_unknown = is_unknown || !gg_tally_has_error(&make->rows.items[i].tally,
+			                                               (enum gg_quantity)j);
+	return !is_unknown ? 0
+	                   : gg_profile_add_note(make->profile,
+	                                         "Sums of some processes are not known, because "
+	                                         "their agent does not say them or parts of them "
+	                                         "were lost. Rows that need them have no interval.",
+	                                         make->error);
+}
+
 static int put_session(struct make *make, const char *notes)
 {
 	const struct gg_fleet_scope *scope = make->scope;
@@ -716,7 +733,7 @@ static int put_session(struct make *make, const char *notes)
 		notes += strcspn(notes, "\n");
 		notes += *notes == '\n';
 	}
-	return status;
+	return status == 0 ? note_unknown(make) : status;
 }
 
 static int read_all(struct make *make)

@@ -176,7 +176,7 @@ static int roll_hour(struct roll *roll, uint32_t start_s, struct gg_fleet_rolled
 	return 0;
 }
 
-/* Notes that a span from start_s on has no rollup.  Returns the first error, which `error` keeps. */
+/* Notes that the span at start_s has no rollup.  Returns the first error, which `error` keeps. */
 static int note_failed(struct roll *roll, int first, int status, uint32_t start_s,
                        uint32_t *first_s, struct gg_fleet_rolled *rolled)
 {
@@ -185,7 +185,7 @@ static int note_failed(struct roll *roll, int first, int status, uint32_t start_
 	rolled->failed_count++;
 	if (start_s < *first_s)
 		*first_s = start_s;
-	/* What follows must not overwrite the error. */
+	/* Later failures must not overwrite the error. */
 	if (first == 0)
 		roll->error = &roll->ignored;
 	return first < 0 ? first : status;

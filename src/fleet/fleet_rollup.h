@@ -55,7 +55,7 @@ struct gg_fleet_rolled {
 };
 
 /*
- * Makes all rollups that are missing or no longer those of their raw rows.  After a span that failed
+ * Makes all rollups that are missing or not those of their raw rows.  After a span that failed
  * it goes on with the others, and returns the first error.  -ENOENT: no tables.
  */
 GG_MUST_CHECK int gg_fleet_roll(struct gg_clickhouse *store, const struct gg_fleet_roll_plan *plan,

@@ -1456,7 +1456,7 @@ TEST(an_hour_that_fails_keeps_its_rows)
 
 /* --- rows on their way ----------------------------------------------------------------------- */
 
-/* Sixty pushes in an hour, each in a second of its own, as agents that send differences make them. */
+/* Sixty pushes in an hour, each in a second of its own, as agents make that send differences. */
 static void put_differences(const char *service, uint32_t hour_s)
 {
 	const struct sent sent = { service, "1", "machine", "", hour_s, 1, 1000000, 0, 5000 };
@@ -1464,11 +1464,11 @@ static void put_differences(const char *service, uint32_t hour_s)
 		                                .version = "1",
 		                                .kind = "native" };
 	const struct gg_clickhouse_value values[] = {
-		gg_clickhouse_name("db", "default"),
-		gg_clickhouse_u64("service", gg_fleet_service_id(service)),
-		gg_clickhouse_u64("series", gg_fleet_series_id(&series)),
-		gg_clickhouse_u64("host", gg_fleet_sender_id("machine", "")),
 		gg_clickhouse_u64("hour", hour_s),
+		gg_clickhouse_name("db", "default"),
+		gg_clickhouse_u64("host", gg_fleet_sender_id("machine", "")),
+		gg_clickhouse_u64("series", gg_fleet_series_id(&series)),
+		gg_clickhouse_u64("service", gg_fleet_service_id(service)),
 	};
 
 	for (uint32_t slot = 0; slot < 6; slot++) {
@@ -1601,22 +1601,14 @@ TEST(every_statement_runs)
 	gg_fleet_scope_done(&scope);
 }
 
-/* Half of the hosts are drawn in the first hour, and the other half in the second one. */
-TEST(a_window_in_which_hosts_are_drawn_anew_is_joined_from_its_hours)
+/* Half of four hosts are drawn in the first hour, and the other half in the second one. */
+static void put_redrawn(const char *service)
 {
-	struct gg_fleet_question question = ask_about("redrawn", GG_METRIC_LIVE);
-	const struct gg_fleet_draws_plan plan = { .store = &store, .confidence = 0.95 };
-	struct gg_fleet_scope scope;
-	struct gg_query_result *result;
-	struct gg_interval interval;
-	struct gg_model *model;
-
-	NEEDS_STORE;
 	for (uint32_t slot = 0; slot < 12; slot++)
 		for (int i = 0; i < 4; i++) {
 			char host[16];
 			bool is_drawn = (uint32_t)i / 2 == slot / 6;
-			struct sent sent = { "redrawn",
+			struct sent sent = { service,
 				             "1",
 				             host,
 				             "",
@@ -1629,6 +1621,19 @@ TEST(a_window_in_which_hosts_are_drawn_anew_is_joined_from_its_hours)
 			snprintf(host, sizeof(host), "r%d", i);
 			send_slot(&sent);
 		}
+}
+
+TEST(a_window_in_which_hosts_are_drawn_anew_is_joined_from_its_hours)
+{
+	struct gg_fleet_question question = ask_about("redrawn", GG_METRIC_LIVE);
+	const struct gg_fleet_draws_plan plan = { .store = &store, .confidence = 0.95 };
+	struct gg_fleet_scope scope;
+	struct gg_query_result *result;
+	struct gg_interval interval;
+	struct gg_model *model;
+
+	NEEDS_STORE;
+	put_redrawn("redrawn");
 	/* The draw of its own hour counts for a moment. */
 	must(gg_fleet_scope_of(&scope, &store, &question, &error));
 	CHECK_EQ_U64(scope.host_count, 4);
@@ -1724,28 +1729,6 @@ static void put_builds(const char *service)
 	              "host, size, gap, toUInt32(100 * n), flags FROM {db}.live WHERE service = "
 	              "{service}",
 	              values, GG_COUNT(values));
-}
-
-/* Half of four hosts are drawn in the first hour, and the other half in the second one. */
-static void put_redrawn(const char *service)
-{
-	for (uint32_t slot = 0; slot < 12; slot++)
-		for (int i = 0; i < 4; i++) {
-			char host[16];
-			bool is_drawn = (uint32_t)i / 2 == slot / 6;
-			struct sent sent = { service,
-				             "1",
-				             host,
-				             "",
-				             ROLLED_DAY_S + 600 * slot,
-				             1,
-				             is_drawn ? 500000 : 0,
-				             is_drawn ? 10 * (uint64_t)(1 + i) : 0,
-				             20000 };
-
-			snprintf(host, sizeof(host), "r%d", i);
-			send_slot(&sent);
-		}
 }
 
 static struct gg_query_result *join_draws(const struct gg_fleet_question *question,
@@ -1972,6 +1955,8 @@ TEST(unknown_sums_have_no_interval)
 
 		CHECK(!gg_tally_has_error(&result->total, GG_BYTES));
 		CHECK(!gg_tally_has_error(&result->total, GG_ALLOCATIONS));
+		REQUIRE(model->note_count > 0);
+		CHECK(strstr(model->notes[model->note_count - 1], "not known") != NULL);
 		gg_query_result_free(result);
 		gg_model_free(model);
 		gg_fleet_scope_done(&scope);
