@@ -46,7 +46,7 @@ struct units {
 	double *known, *values;
 	size_t count;
 	double known_total;
-	uint32_t certain; /* the pid of the senders that are certain; 0: there are none */
+	uint32_t certain; /* the pid of all certain senders; 0: no sender is certain */
 };
 
 static void units_done(struct units *units)
@@ -154,8 +154,8 @@ static struct gg_two_stage one_stage_of(const struct gg_tally *tally, enum gg_qu
 }
 
 /*
- * `certain`: the part of the tally that is of senders that are certain; all 0 if there are none.
- * `values` have that part at its unit.
+ * Extends the part of the drawn senders, and adds `certain`, the part of the tally that certain
+ * senders have.  It is 0 without such senders.
  */
 static struct gg_two_stage two_stage_of(const struct gg_fleet_scope *scope,
                                         const struct units *units, const double *values,

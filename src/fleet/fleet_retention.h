@@ -57,8 +57,8 @@ struct gg_fleet_retention {
 	uint64_t free_bytes;                  /* that must be freed at least */
 	bool is_dry_run;                      /* only finds what would be dropped */
 	/*
-	 * A roll failed: raw rows, and hours, that end after these times may not be added up, so they
-	 * stay, and so do days by size.  0: no roll failed.
+	 * After a roll failed, raw rows, and hours, that end after these times may not be added up.
+	 * They stay, and days go by age alone.  0: no roll failed.
 	 */
 	uint32_t unrolled_hour_s, unrolled_day_s;
 };
