@@ -4,7 +4,8 @@
  *
  *   struct gg_foreign_profile profile = { 0 };
  *
- *   status = gg_foreign_profile_read(&profile, importer, bytes, length, most, &used, error);
+ *   status = gg_foreign_profile_read(&profile, importer, bytes, length, most, &frames_left, &used,
+ *                                    error);
  *   for (size_t i = 0; i < profile.rows.count; i++)
  *           ... profile.rows.items[i].live ...
  *   gg_foreign_profile_done(&profile);

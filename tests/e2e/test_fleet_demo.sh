@@ -18,7 +18,7 @@ has() {
 	local status=0
 	grep -q -- "$1" "$transcript" || status=$?
 	((status == 0)) || cat "$transcript"
-	return $status
+	return "$status"
 }
 lacks() {
 	if grep -- "$1" "$transcript"; then
@@ -30,7 +30,7 @@ demonstrate() {
 	local status=0
 	script/demo-fleet --no-build >"$transcript" 2>&1 || status=$?
 	((status == 0)) || cat "$transcript"
-	return $status
+	return "$status"
 }
 
 check "the demonstration runs" demonstrate
