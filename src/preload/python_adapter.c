@@ -99,7 +99,7 @@ uint32_t gg_python_adapter_attach(char *ret_reason, size_t reason_bytes)
 {
 	static const char ended[] = "the agent was detached meanwhile";
 	const char *path = gg_environment_get("GEIGER_PYTHON"), *why;
-	struct found found;
+	struct found found = { 0 };
 
 	if (path == NULL || *path != '/')
 		return GG_ATTACH_PYTHON_ABSENT;
