@@ -280,10 +280,11 @@ static const char *const upkeep[GG_FLEET_UPKEEP_COUNT] = {
 static const char *const statements[GG_FLEET_STATEMENT_COUNT] = {
 	[GG_FLEET_SERVICES] =
 		"SELECT service, series, service_name, version, kind, heap, type, keys, "
-		"vals FROM {db}.series FORMAT RowBinary",
+		"vals FROM {db}.series ORDER BY service_name FORMAT RowBinary",
 	[GG_FLEET_SERIES] =
 		"SELECT service, series, service_name, version, kind, heap, type, keys, "
-		"vals FROM {db}.series WHERE service = {service} FORMAT RowBinary",
+		"vals FROM {db}.series WHERE service = {service} ORDER BY version FORMAT "
+		"RowBinary",
 	[GG_FLEET_HOSTS] =
 		"SELECT host, name FROM {db}.host WHERE ({any_host} OR name = {host_name}) AND "
 		"host IN (SELECT host FROM {db}.process WHERE ({any_service} OR service = "
