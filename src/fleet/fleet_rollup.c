@@ -191,30 +191,6 @@ static int note_failed(struct roll *roll, int first, int status, uint32_t start_
 	return first < 0 ? first : status;
 }
 
-static int roll_hours(struct roll *roll, uint32_t from_s, uint32_t to_s,
-                      struct gg_fleet_rolled *rolled)
-{
-	struct spans hours = { 0 };
-	int failed = 0, status = find_dirty(roll, GG_FLEET_DIRTY_HOURS, from_s, to_s, &hours);
-
-	if (status < 0)
-		failed = note_failed(roll, 0, status, 0, &rolled->first_hour_s, rolled);
-	for (size_t i = 0; i < hours.count; i++) {
-		/* A table that an hour left half full is no place for the next one. */
-		status = roll->has_staging || roll->plan->is_dry_run
-		                 ? 0
-		                 : begin_staging(roll, "rollup_hour");
-		if (status == 0)
-			status = roll_hour(roll, hours.items[i], rolled);
-		failed = note_failed(roll, failed, status, hours.items[i], &rolled->first_hour_s,
-		                     rolled);
-		if (status < 0)
-			end_staging(roll, status);
-	}
-	gg_array_done(&hours);
-	return end_staging(roll, failed);
-}
-
 static int roll_day(struct roll *roll, uint32_t start_s, struct gg_fleet_rolled *rolled)
 {
 	int status = run(roll, GG_FLEET_ROLL_DAY, start_s, start_s + GG_FLEET_DAY_S, 0, 1, NULL);
@@ -223,6 +199,39 @@ static int roll_day(struct roll *roll, uint32_t start_s, struct gg_fleet_rolled 
 		status = replace(roll, start_s, true);
 	rolled->day_count += status == 0;
 	return status;
+}
+
+/* Rolls an hour or a day into an empty staging table.  Returns `failed`, or the first failure. */
+static int roll_span(struct roll *roll, bool is_day, uint32_t start_s, int failed,
+                     struct gg_fleet_rolled *rolled)
+{
+	uint32_t *first_s = is_day ? &rolled->first_day_s : &rolled->first_hour_s;
+	/* A table that a span left half full is no place for the next one. */
+	int status = roll->has_staging || roll->plan->is_dry_run
+	                     ? 0
+	                     : begin_staging(roll, is_day ? "rollup_day" : "rollup_hour");
+
+	if (status == 0)
+		status = is_day ? roll_day(roll, start_s, rolled)
+		                : roll_hour(roll, start_s, rolled);
+	failed = note_failed(roll, failed, status, start_s, first_s, rolled);
+	if (status < 0)
+		end_staging(roll, status);
+	return failed;
+}
+
+static int roll_hours(struct roll *roll, uint32_t from_s, uint32_t to_s,
+                      struct gg_fleet_rolled *rolled)
+{
+	struct spans hours = { 0 };
+	int failed = 0, status = find_dirty(roll, GG_FLEET_DIRTY_HOURS, from_s, to_s, &hours);
+
+	if (status < 0)
+		failed = note_failed(roll, 0, status, 0, &rolled->first_hour_s, rolled);
+	for (size_t i = 0; i < hours.count; i++)
+		failed = roll_span(roll, false, hours.items[i], failed, rolled);
+	gg_array_done(&hours);
+	return end_staging(roll, failed);
 }
 
 static int roll_days(struct roll *roll, uint32_t from_s, uint32_t to_s,
@@ -234,15 +243,8 @@ static int roll_days(struct roll *roll, uint32_t from_s, uint32_t to_s,
 	if (status < 0)
 		failed = note_failed(roll, 0, status, 0, &rolled->first_day_s, rolled);
 	rolled->day_count += roll->plan->is_dry_run ? days.count : 0;
-	for (size_t i = 0; i < days.count && !roll->plan->is_dry_run; i++) {
-		status = roll->has_staging ? 0 : begin_staging(roll, "rollup_day");
-		if (status == 0)
-			status = roll_day(roll, days.items[i], rolled);
-		failed = note_failed(roll, failed, status, days.items[i], &rolled->first_day_s,
-		                     rolled);
-		if (status < 0)
-			end_staging(roll, status);
-	}
+	for (size_t i = 0; i < days.count && !roll->plan->is_dry_run; i++)
+		failed = roll_span(roll, true, days.items[i], failed, rolled);
 	gg_array_done(&days);
 	return end_staging(roll, failed);
 }

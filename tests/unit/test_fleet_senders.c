@@ -117,7 +117,7 @@ TEST(tenants_share_no_sender_and_none_takes_all_places)
 		CHECK(id < 100000);
 	CHECK(gg_foreign_senders_get(&senders, gg_foreign_sender_key("b", 1), 0) != NULL);
 	CHECK(gg_foreign_senders_get(&senders, gg_foreign_sender_key("a", 1), 0) != NULL);
-	/* None of them was ever heard of, so all may go. */
+	/* No sender has sent a look, so all may be forgotten. */
 	CHECK(gg_foreign_senders_get(&senders, gg_foreign_sender_key("a", id), 1) != NULL);
 	CHECK_EQ_U64(senders.floor_s, 1);
 	/* Senders are forgotten once a minute at most, whatever a tenant sends. */
