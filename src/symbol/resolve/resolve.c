@@ -335,6 +335,7 @@ int gg_symbols_resolve(struct gg_symbols **ret_symbols, const struct gg_symbol_m
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf cache_dir = { 0 };
 	struct run run = { .modules = modules };
+	bool cache_grew;
 	int status = -ENOMEM;
 
 	if (options != NULL)
@@ -348,12 +349,15 @@ int gg_symbols_resolve(struct gg_symbols **ret_symbols, const struct gg_symbol_m
 		status = prepare(&run, module_count);
 	if (status == 0)
 		status = work(&run);
+	cache_grew = run.shared != MAP_FAILED && run.shared != NULL &&
+	             gg_load_relaxed(&run.shared->cache_grew) != 0;
 	clean_up(&run);
 	if (status < 0) {
 		gg_symbols_free(run.symbols);
 		return gg_error_set_errno(error, -status, "symbols", NULL);
 	}
-	if (run.options.cache_dir[0] != '\0')
+	/* The walk over a thousand entries takes longer than the symbols of a short recording. */
+	if (cache_grew)
 		gg_symbol_cache_trim(run.options.cache_dir, GG_SYMBOL_CACHE_BYTES_MAX);
 	*ret_symbols = run.symbols;
 	return 0;

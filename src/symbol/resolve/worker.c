@@ -239,6 +239,7 @@ static void keep(const struct gg_worker_task *task, const struct gg_blob *cached
 			j++;
 		gg_blob_copy_address(&builder, &fresh, i++);
 	}
+	gg_store_relaxed(&task->shared->cache_grew, 1);
 	if (cached == NULL)
 		gg_symbol_cache_write(task->options->cache_dir, task->module->build_id,
 		                      task->module->build_id_bytes, fresh_bytes->data,

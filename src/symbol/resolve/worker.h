@@ -21,6 +21,12 @@ struct gg_worker_shared {
 	uint32_t network_is_down;
 
 	/*
+	 * Not 0: a worker has written to the cache, so the cache may have to be trimmed.  Relaxed:
+	 * the parent loads it after the last worker was reaped.
+	 */
+	uint32_t cache_grew;
+
+	/*
 	 * For each module, the number of addresses that are done.  Its worker adds and the parent
 	 * loads, both relaxed: the number is only for display and orders nothing.
 	 */
