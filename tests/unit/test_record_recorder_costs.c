@@ -214,6 +214,41 @@ TEST(a_sample_costs_what_the_last_ones_took)
 	end(&s);
 }
 
+TEST(what_a_commit_writes_of_samples_is_their_cost_too)
+{
+	struct session s;
+
+	begin(&s, 5000);
+	for (uint64_t round = 1; round <= 100; round++) {
+		gg_recorder_costs_add_samples(&s.costs, 800 * 2000, 2000);
+		gg_recorder_costs_add_commit(&s.costs, 1200 * 2000, round * 2000);
+		/* A commit with hardly a new sample is no cost of samples. */
+		gg_recorder_costs_add_commit(&s.costs, 1000000000, round * 2000 + 3);
+	}
+	set_counter(&s, 0, GG_COUNT_PROGRAM_NS, 1);
+	charge(&s);
+	CHECK(told(&s, 0).sample_ns >= 1980 && told(&s, 0).sample_ns <= 2000);
+	end(&s);
+}
+
+TEST(the_first_charge_waits_for_no_frugal_pause)
+{
+	struct session s;
+
+	/* A program that has not run yet is asked again soon, and pays at its first step. */
+	begin(&s, 1000);
+	gg_recorder_costs_charge(&s.costs, &s.set);
+	CHECK(s.costs.next_ns <= gg_clock_monotonic_ns() + 200000000);
+	charge(&s);
+	CHECK(s.costs.next_ns <= gg_clock_monotonic_ns() + 200000000);
+	set_counter(&s, 0, GG_COUNT_PROGRAM_NS, 1);
+	charge(&s);
+	CHECK(told(&s, 0).charged_ns >= 10000000);
+	charge(&s);
+	CHECK(s.costs.next_ns > gg_clock_monotonic_ns() + 4000000000);
+	end(&s);
+}
+
 TEST(a_small_share_makes_the_recorder_frugal)
 {
 	struct gg_recorder_costs costs = { 0 };
@@ -224,7 +259,7 @@ TEST(a_small_share_makes_the_recorder_frugal)
 	costs.least_share_ppm = 10000;
 	CHECK_EQ_DOUBLE(gg_recorder_costs_frugality(&costs), 4);
 	costs.least_share_ppm = 100;
-	CHECK_EQ_DOUBLE(gg_recorder_costs_frugality(&costs), 20);
+	CHECK_EQ_DOUBLE(gg_recorder_costs_frugality(&costs), 40);
 }
 
 TEST(a_frugal_recorder_charges_and_commits_every_5_seconds_all_the_same)
@@ -237,10 +272,11 @@ TEST(a_frugal_recorder_charges_and_commits_every_5_seconds_all_the_same)
 	CHECK_EQ_I64(gg_recorder_costs_commit_pause_ns(&costs), 2000000000);
 	costs.least_share_ppm = 100;
 	costs.more_frugality = 10;
-	CHECK_EQ_DOUBLE(gg_recorder_costs_frugality(&costs), 200);
+	CHECK_EQ_DOUBLE(gg_recorder_costs_frugality(&costs), 400);
 	CHECK_EQ_I64(gg_recorder_costs_commit_pause_ns(&costs), 5000000000);
 	begin(&s, 100);
 	s.costs = costs;
+	s.costs.has_charged = true;
 	gg_recorder_costs_charge(&s.costs, &s.set);
 	/* The call has read the clock before. */
 	CHECK(s.costs.next_ns <= gg_clock_monotonic_ns() + 5000000000);

@@ -39,7 +39,7 @@
 
 /* From this share on, the recorder works as if nobody had asked for an overhead. */
 #define USUAL_SHARE_PPM      40000.0
-#define FIRST_FRUGALITY_MOST 20.0
+#define FIRST_FRUGALITY_MOST 40.0
 #define MORE_FRUGALITY_MOST  10.0
 #define FRUGALITY_STEP       1.5
 
@@ -57,6 +57,15 @@ void gg_recorder_costs_add_samples(struct gg_recorder_costs *costs, uint64_t too
 	}
 	costs->samples_ns += (double)took_ns;
 	costs->sample_count += (double)count;
+}
+
+void gg_recorder_costs_add_commit(struct gg_recorder_costs *costs, uint64_t took_ns,
+                                  uint64_t sample_count)
+{
+	/* These samples are in sample_count already, with the time to read them from the ring. */
+	if (sample_count >= costs->committed_count + ROUND_SAMPLES)
+		costs->samples_ns += (double)took_ns;
+	costs->committed_count = sample_count;
 }
 
 static double sample_ns(const struct gg_recorder_costs *costs)
@@ -174,6 +183,17 @@ int64_t gg_recorder_costs_commit_pause_ns(const struct gg_recorder_costs *costs)
 	return (int64_t)(seconds * GG_NS_PER_S);
 }
 
+/*
+ * Nobody waits for the first charge: it has the start and the end of a recording, and an agent that
+ * does not know of them spends the share of a short run on samples.
+ */
+static uint64_t pause_ns(const struct gg_recorder_costs *costs)
+{
+	if (!costs->has_charged)
+		return CHARGE_NS;
+	return (uint64_t)fmin(CHARGE_NS * gg_recorder_costs_frugality(costs), CHARGE_PAUSE_MOST_NS);
+}
+
 void gg_recorder_costs_charge(struct gg_recorder_costs *costs, struct gg_process_set *set)
 {
 	uint64_t now_ns = gg_clock_monotonic_ns();
@@ -182,8 +202,7 @@ void gg_recorder_costs_charge(struct gg_recorder_costs *costs, struct gg_process
 
 	if (now_ns < costs->next_ns)
 		return;
-	costs->next_ns = now_ns + (uint64_t)fmin(CHARGE_NS * gg_recorder_costs_frugality(costs),
-	                                         CHARGE_PAUSE_MOST_NS);
+	costs->next_ns = now_ns + pause_ns(costs);
 	find_least_share(costs, set);
 	if (costs->least_share_ppm == 0)
 		return;
@@ -194,9 +213,9 @@ void gg_recorder_costs_charge(struct gg_recorder_costs *costs, struct gg_process
 	/* The first time has the start of the recorder in it. */
 	if (costs->has_charged)
 		adapt_frugality(costs, used_ns - counted_ns, program_ns);
-	costs->has_charged = true;
 	if (!(program_ns > 0))
 		return;
+	costs->has_charged = true;
 	pot_ns = costs->pot_ns;
 	costs->pot_ns = 0;
 	told.sample_ns = (uint32_t)sample_ns(costs);

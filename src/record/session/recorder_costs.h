@@ -28,12 +28,13 @@
 
 /* All zero: nothing was charged yet. */
 struct gg_recorder_costs {
-	uint64_t next_ns;    /* CLOCK_MONOTONIC */
-	uint64_t used_ns;    /* the recorder's processor time that is in the pot already */
-	double reserved_ns;  /* what the end will take, likewise */
-	double pot_ns;       /* not charged to any process yet */
-	double samples_ns;   /* time for the last samples ... */
-	double sample_count; /* ... and how many these were */
+	uint64_t next_ns;         /* CLOCK_MONOTONIC */
+	uint64_t used_ns;         /* the recorder's processor time that is in the pot already */
+	double reserved_ns;       /* what the end will take, likewise */
+	double pot_ns;            /* not charged to any process yet */
+	double samples_ns;        /* time for the last samples ... */
+	double sample_count;      /* ... and how many these were */
+	uint64_t committed_count; /* samples that the last commit had */
 	bool has_charged;
 	double more_frugality; /* beyond that of the share; 0 and 1: none */
 	double children_ns;    /* processor time of children of the recorder's own */
@@ -45,6 +46,10 @@ struct gg_recorder_costs {
 /* Adds the time that these new samples took to be stored. */
 void gg_recorder_costs_add_samples(struct gg_recorder_costs *costs, uint64_t took_ns,
                                    uint64_t count);
+
+/* Adds the time of a commit, which writes what new samples have left in memory. */
+void gg_recorder_costs_add_commit(struct gg_recorder_costs *costs, uint64_t took_ns,
+                                  uint64_t sample_count);
 
 /* Charges the processes, if that is due and if one of them has to hold an overhead. */
 void gg_recorder_costs_charge(struct gg_recorder_costs *costs, struct gg_process_set *set);
@@ -60,7 +65,7 @@ void gg_recorder_costs_end_children(struct gg_recorder_costs *costs);
 double gg_recorder_costs_at_end(const struct gg_recorder_costs *costs,
                                 const struct gg_session_counts *counts);
 
-/* By how much pauses are to be longer than without an overhead: 1 to 200. */
+/* By how much pauses are to be longer than without an overhead: 1 to 400. */
 double gg_recorder_costs_frugality(const struct gg_recorder_costs *costs);
 
 /* The pause between two commits: 1 to 5 s.  A recorder that is killed loses what it did since. */

@@ -187,8 +187,12 @@ static void compact(struct gg_session *s)
 
 static void commit(struct gg_session *s)
 {
+	uint64_t before_ns = gg_clock_thread_ns();
+
 	if (gg_profile_writer_commit(&s->writer) == 0)
 		gg_process_set_committed(&s->processes);
+	gg_recorder_costs_add_commit(&s->costs, gg_clock_thread_ns() - before_ns,
+	                             s->writer.counts.sample_count);
 }
 
 /* Drains all rings.  With an overhead to hold, measures what that takes for a sample. */
