@@ -343,6 +343,12 @@ int gg_profile_each_sample(struct gg_profile *, gg_sample_visit *, void *, struc
  */
 int gg_profile_each_sample_between(struct gg_profile *, int64_t first_id, int64_t last_id,
                                    gg_sample_visit *, void *, struct gg_error *);
+/*
+ * Visits the samples that were allocated until alloc_most_ns and freed from free_least_ns on, in
+ * any order.  They have an id, the time of the allocation, sizes, an address and an origin alone.
+ */
+int gg_profile_each_freed_sample(struct gg_profile *, int64_t alloc_most_ns, int64_t free_least_ns,
+                                 gg_sample_visit *, void *, struct gg_error *);
 /* The smallest and the largest id; 0 and 0 if there is no sample. */
 GG_MUST_CHECK int gg_profile_sample_ids(struct gg_profile *, int64_t *ret_first, int64_t *ret_last,
                                         struct gg_error *);

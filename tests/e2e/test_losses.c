@@ -420,3 +420,38 @@ TEST(what_a_child_inherited_counts_once_although_its_parent_freed_it_before_the_
 	}
 	recording_end(&r);
 }
+
+/* Nothing is lost here, but the recorder has forgotten the ends (idle_children_program.c). */
+TEST(what_idle_children_hold_is_live_from_the_free_of_their_parent_on)
+{
+	/* Seconds from the last free; the children sleep for 0.7 s. */
+	static const double moments[] = { 0.0001, 0.3, 0.6 };
+	const double truth = 20000.0 * 1000;
+	struct recording r;
+	char moment[32];
+
+	if (CHECK(recording_begin(&r)) &&
+	    CHECK(recording_run_with(
+		    &r,
+		    (const char *const[]){ "-i", "1", "--", getenv("IDLE_CHILDREN_PROGRAM"), NULL },
+		    (const char *const[]){ "GEIGER_RING=65536", NULL }, 60))) {
+		double freed = recording_number(&r, "select max(t_free) / 1e9 from sample");
+
+		CHECK_EQ_I64(r.child.exit_status, 0);
+		for (size_t i = 0; i < sizeof(moments) / sizeof(moments[0]); i++) {
+			snprintf(moment, sizeof(moment), "%.6fs", freed + moments[i]);
+			holds_truth(output_of(&r, (const char *const[]){ "report", r.path, "--at",
+			                                                 moment, "--json", NULL }),
+			            "live_bytes", truth, true);
+		}
+		series_hold_truth(&r, truth, truth, true);
+		CHECK_EQ_DOUBLE(
+			recording_number(&r, "select count(*) from sample where origin = id"), 0);
+		/* The children began when they were forked, long before they woke up. */
+		CHECK_EQ_DOUBLE(recording_number(&r, "select count(*) from process, "
+		                                     "(select max(t_free) as t from sample) "
+		                                     "where parent > 0 and start_ns < t"),
+		                2);
+	}
+	recording_end(&r);
+}

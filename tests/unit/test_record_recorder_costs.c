@@ -235,7 +235,7 @@ TEST(the_first_charge_waits_for_no_frugal_pause)
 {
 	struct session s;
 
-	/* A program that has not run yet is asked again soon, and pays at its first step. */
+	/* A program that has not run yet pays at its first step, which the recorder awaits. */
 	begin(&s, 1000);
 	gg_recorder_costs_charge(&s.costs, &s.set);
 	CHECK(s.costs.next_ns <= gg_clock_monotonic_ns() + 200000000);

@@ -164,6 +164,30 @@ int gg_profile_each_sample(struct gg_profile *profile, gg_sample_visit *visit, v
 	return gg_row_reader_end(&reading, error);
 }
 
+int gg_profile_each_freed_sample(struct gg_profile *profile, int64_t alloc_most_ns,
+                                 int64_t free_least_ns, gg_sample_visit *visit, void *context,
+                                 struct gg_error *error)
+{
+	struct gg_row_reader reading;
+
+	gg_row_reader_begin(&reading, profile,
+	                    "select id, t_alloc, size, address, origin from sample"
+	                    " where t_free >= ?2 and t_alloc <= ?1");
+	gg_row_reader_bind(&reading, 1, alloc_most_ns);
+	gg_row_reader_bind(&reading, 2, free_least_ns);
+	while (gg_row_reader_next(&reading)) {
+		struct gg_profile_sample sample = { 0 };
+
+		sample.id = gg_row_reader_bits(&reading);
+		sample.alloc_ns = gg_row_reader_integer(&reading, INT64_MIN, INT64_MAX);
+		sample.size_bytes = (uint64_t)gg_row_reader_integer(&reading, 0, INT64_MAX);
+		sample.address = gg_row_reader_bits(&reading);
+		sample.origin = gg_row_reader_bits(&reading);
+		gg_row_reader_visited(&reading, visit(&sample, context));
+	}
+	return gg_row_reader_end(&reading, error);
+}
+
 int gg_profile_sample_ids(struct gg_profile *profile, int64_t *ret_first, int64_t *ret_last,
                           struct gg_error *error)
 {

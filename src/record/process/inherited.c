@@ -11,10 +11,21 @@
  *   3. The ancestor may have freed the block before the recorder saw it.  Then the block has no
  *      sample, and an aggregate counts it.  The first process that reports the block stands for it
  *      (an "orphan"), and all processes that inherited the block refer to that process's sample.
+ *   4. The ancestor may have freed the block long ago, while the child was idle and had no region.
+ *      Then the profile is searched for the sample (process/forgotten.h).
+ *
+ * In the last case the child alone held the block from that free on.  So a forked process begins
+ * with its fork, and not with its region.
  */
 #include "record/process/inherited.h"
 
+#include <time.h>
+#include <unistd.h>
+
 #include "base/assert.h"
+#include "base/clock.h"
+#include "base/time_units.h"
+#include "record/process/forgotten.h"
 #include "record/process/ingest.h"
 #include "record/process/origins.h"
 #include "record/process/reconcile.h"
@@ -93,6 +104,47 @@ static void reconcile_ancestors(struct gg_target *target, const struct gg_region
 			gg_reconcile(other);
 }
 
+/*
+ * Returns the start of the process on CLOCK_MONOTONIC, up to a tick of 10 ms too early; 0: unknown.
+ * The kernel counts ticks from the start of the machine, with the time in which it slept.
+ */
+static uint64_t kernel_start_ns(const struct gg_target *target)
+{
+	uint64_t ticks = target->reader.header.process_start_ticks, start_ns, asleep_ns;
+	long ticks_per_second = sysconf(_SC_CLK_TCK);
+	struct timespec boot;
+
+	if (ticks == 0 || ticks_per_second <= 0 || clock_gettime(CLOCK_BOOTTIME, &boot) < 0)
+		return 0;
+	asleep_ns = (uint64_t)boot.tv_sec * GG_NS_PER_S + (uint64_t)boot.tv_nsec;
+	asleep_ns -= gg_clock_monotonic_ns();
+	start_ns = ticks * (GG_NS_PER_S / (uint64_t)ticks_per_second);
+	return start_ns > asleep_ns ? start_ns - asleep_ns : 0;
+}
+
+/*
+ * Lets the process begin with its fork.  A block that it inherited is not younger than that.  A
+ * region that is read after a restart of the machine has ticks of another time, so its start is an
+ * upper bound.
+ */
+static void begin_at_fork(struct gg_target *target, const struct gg_region_view *view)
+{
+	struct gg_profile_writer *writer = target->writer;
+	uint64_t fork_ns = kernel_start_ns(target);
+
+	if (fork_ns > target->reader.header.start_monotonic_ns)
+		fork_ns = 0;
+	for (uint32_t i = 0; i < view->live_count; i++)
+		if (gg_target_is_inherited(target, &view->live[i]) &&
+		    view->live[i].time_ns > fork_ns)
+			fork_ns = view->live[i].time_ns;
+	if (fork_ns == 0 || fork_ns >= target->reader.header.start_monotonic_ns)
+		return;
+	target->record.start_ns = gg_profile_writer_time(writer, fork_ns);
+	gg_profile_writer_keep(writer, gg_profile_update_process(writer->profile, target->id,
+	                                                         &target->record, writer->error));
+}
+
 /* Notes once that blocks may count twice, if the ends that this child needs may be forgotten. */
 static void tell_if_forgotten(struct gg_target *target, uint64_t orphans_before_count)
 {
@@ -132,6 +184,8 @@ int gg_inherited_take(struct gg_target *target, struct gg_error *error)
 	target->ancestor = find_ancestor(target, &view);
 	gg_assert(target->ancestor != target);
 	gg_target_use_ancestors(target);
+	begin_at_fork(target, &view);
+	gg_forgotten_search(target, &view, target->record.start_ns);
 	/* The process between the two may have ended before it created a region. */
 	if (target->parent == 0 && target->ancestor != NULL)
 		target->record.parent = target->parent = target->ancestor->id;

@@ -135,7 +135,11 @@ struct gg_target_set {
 	/* A round counted although a process was creating its region (process_set.h). */
 	bool forgot_early, told_early;
 	struct gg_region_event *events; /* ingest.c's buffer for a batch; NULL: not used yet */
-	/* Orphans (process/inherited.c): from a hash of number and time to the sample's id. */
+	uint64_t next_search_ns; /* CLOCK_MONOTONIC: of forgotten samples (process/forgotten.h) */
+	/*
+	 * Blocks whose sample no ancestor remembers (process/inherited.c): from a hash of number
+	 * and time to the id of the sample that stands for the block.
+	 */
 	struct gg_map orphans;
 };
 

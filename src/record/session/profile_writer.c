@@ -62,8 +62,8 @@ void gg_profile_writer_progress(struct gg_profile_writer *writer)
 	gg_progress_report(writer->progress, writer->counts.sample_count, 0, "writing samples");
 }
 
-/* Writes the buffered samples, in the order of their ids. */
-static int flush(struct gg_profile_writer *writer)
+/* They are written in the order of their ids. */
+int gg_profile_writer_flush(struct gg_profile_writer *writer)
 {
 	uint32_t count = writer->pending_count;
 
@@ -86,7 +86,8 @@ uint64_t gg_profile_writer_sample(struct gg_profile_writer *writer,
 {
 	struct gg_profile_sample *added;
 
-	if (writer->pending_count == GG_PROFILE_WRITER_PENDING_MAX && flush(writer) < 0)
+	if (writer->pending_count == GG_PROFILE_WRITER_PENDING_MAX &&
+	    gg_profile_writer_flush(writer) < 0)
 		return 0;
 	if (writer->status < 0)
 		return 0;
@@ -199,7 +200,7 @@ void gg_profile_writer_expose(struct gg_profile_writer *writer,
 
 int gg_profile_writer_commit(struct gg_profile_writer *writer)
 {
-	if (flush(writer) < 0)
+	if (gg_profile_writer_flush(writer) < 0)
 		return writer->status;
 	return gg_profile_writer_keep(writer, gg_profile_commit(writer->profile, writer->error));
 }

@@ -76,6 +76,9 @@ void gg_profile_writer_expose(struct gg_profile_writer *writer,
                               const struct gg_profile_process *process,
                               const struct gg_region_control *control);
 
+/* Writes the waiting samples, so that readers of the profile see them. */
+int gg_profile_writer_flush(struct gg_profile_writer *writer);
+
 /* Writes the waiting samples and commits: what is committed survives a kill of the recorder. */
 int gg_profile_writer_commit(struct gg_profile_writer *writer);
 
