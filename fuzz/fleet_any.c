@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Hostile agents of other projects: a request that is taken has items and labels inside its bounds,
- * and a profile has rows whose numbers belong to its model; a list of targets has addresses.
- *
- * The input is a byte that chooses the parser, and its bytes.  /ingest has the Content-Type and the
- * name of its address in the first two lines.
- */
-#include <errno.h>
+#include "fleet_any.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,9 +9,6 @@
 #include "fleet/foreign_request.h"
 #include "fleet/receive_scrape.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-enum { PARSE_PUSH, PARSE_JSON, PARSE_INGEST, PARSE_TARGETS, PARSE_PPROF, PARSE_OTLP, PARSE_COUNT };
 enum { PROFILE_MOST = 1 << 20, FRAMES_MOST = 100000 };
 
 static void require(bool condition)
@@ -129,31 +120,30 @@ static void parse_profile(const struct gg_importer *importer, const char *bytes,
 	gg_foreign_profile_done(&profile);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+int fleet_any(enum fleet_parser parser, const uint8_t *data, size_t size)
 {
-	char *bytes;
+	char *bytes = malloc(size > 0 ? size
+	                              : 1); /* of the exact size, for the address sanitizer */
 
-	if (size < 2)
-		return 0;
-	bytes = malloc(size - 1); /* of the exact size, for the address sanitizer */
 	require(bytes != NULL);
-	memcpy(bytes, data + 1, size - 1);
-	switch (data[0] % PARSE_COUNT) {
-	case PARSE_PUSH:
-	case PARSE_JSON:
-		parse_push(bytes, size - 1, data[0] % PARSE_COUNT == PARSE_JSON);
+	if (size > 0)
+		memcpy(bytes, data, size);
+	switch (parser) {
+	case FLEET_PUSH:
+	case FLEET_PUSH_JSON:
+		parse_push(bytes, size, parser == FLEET_PUSH_JSON);
 		break;
-	case PARSE_INGEST:
-		parse_ingest(bytes, size - 1);
+	case FLEET_INGEST:
+		parse_ingest(bytes, size);
 		break;
-	case PARSE_TARGETS:
-		parse_targets(bytes, size - 1);
+	case FLEET_TARGETS:
+		parse_targets(bytes, size);
 		break;
-	case PARSE_PPROF:
-		parse_profile(&gg_importer_pprof, bytes, size - 1);
+	case FLEET_PPROF:
+		parse_profile(&gg_importer_pprof, bytes, size);
 		break;
-	default:
-		parse_profile(&gg_importer_otlp, bytes, size - 1);
+	case FLEET_OTLP:
+		parse_profile(&gg_importer_otlp, bytes, size);
 		break;
 	}
 	free(bytes);
