@@ -11,7 +11,7 @@
 #include "fleet/fleet_schema.h"
 #include "fleet/fleet_statements.h"
 
-enum { SNAPSHOT_SLOTS = 2, PPM = 1000000, ADVICE_NAMES_MAX = 5 };
+enum { SNAPSHOT_SLOTS = 2, AROUND_SLOTS = 6, PPM = 1000000, ADVICE_NAMES_MAX = 5 };
 
 int gg_fleet_check_rows(const struct gg_clickhouse_rows *rows, struct gg_error *error)
 {
@@ -52,6 +52,7 @@ int gg_fleet_scope_ask(const struct gg_fleet_scope *scope, struct gg_clickhouse 
 	static const uint64_t no_series = 0; /* an id that no series has */
 	static const struct gg_fleet_cover no_rollups;
 	const struct gg_fleet_cover *cover = scope->cover != NULL ? scope->cover : &no_rollups;
+	uint32_t around_s = AROUND_SLOTS * question->slot_length_s;
 	GG_CLEANUP(gg_buf_done) struct gg_buf query = { 0 };
 	const struct gg_clickhouse_value values[] = {
 		gg_clickhouse_name("db", question->tenant),
@@ -66,6 +67,10 @@ int gg_fleet_scope_ask(const struct gg_fleet_scope *scope, struct gg_clickhouse 
 		gg_clickhouse_text("host_name", question->host != NULL ? question->host : ""),
 		gg_clickhouse_u64("from", scope->from_s),
 		gg_clickhouse_u64("to", scope->to_s),
+		gg_clickhouse_u64("early", scope->from_s > around_s ? scope->from_s - around_s : 0),
+		gg_clickhouse_u64("late", scope->to_s < UINT32_MAX - around_s
+		                                  ? scope->to_s + around_s
+		                                  : UINT32_MAX),
 		gg_clickhouse_u64("raw_from",
 		                  scope->cover != NULL ? cover->raw_from_s : scope->from_s),
 		gg_clickhouse_u64("raw_to", scope->cover != NULL ? cover->raw_to_s : scope->to_s),
@@ -411,15 +416,22 @@ struct report_row {
 	bool is_running;
 };
 
+/* A process of another agent.  It held nothing before and after. */
+struct life {
+	uint32_t host, first_s, last_s;
+};
+
 struct coverage {
 	GG_ARRAY(struct report_row) rows; /* by sender, then slot */
 	GG_ARRAY(uint32_t) slots;         /* sorted */
+	GG_ARRAY(struct life) lives;
 };
 
 static void coverage_done(struct coverage *coverage)
 {
 	gg_array_done(&coverage->rows);
 	gg_array_done(&coverage->slots);
+	gg_array_done(&coverage->lives);
 }
 
 static int compare_slots(const void *a, const void *b)
@@ -455,6 +467,104 @@ static int read_coverage(struct coverage *coverage, struct gg_fleet_scope *scope
 		qsort(coverage->slots.items, coverage->slots.count, sizeof(*coverage->slots.items),
 		      compare_slots);
 	return status == 0 ? gg_fleet_check_rows(&rows, error) : status;
+}
+
+/* Processes that are new enough to run still have no end yet. */
+static void open_lives(struct coverage *coverage, uint32_t slot_length_s)
+{
+	uint32_t newest_s = coverage->slots.count > 0
+	                            ? coverage->slots.items[coverage->slots.count - 1]
+	                            : 0;
+
+	for (size_t i = 0; i < coverage->lives.count; i++)
+		if (coverage->lives.items[i].last_s > newest_s)
+			newest_s = coverage->lives.items[i].last_s;
+	for (size_t i = 0; i < coverage->lives.count; i++)
+		if (newest_s - coverage->lives.items[i].last_s < SNAPSHOT_SLOTS * slot_length_s)
+			coverage->lives.items[i].last_s = UINT32_MAX;
+}
+
+/*
+ * Other agents never say that their process has ended, so its rows tell when it ran.  Rows around
+ * the window tell a process that was silent at the window's edge from one that did not run.
+ */
+static int read_lives(struct coverage *coverage, struct gg_fleet_scope *scope,
+                      struct gg_clickhouse *store, struct gg_error *error)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf reply = { 0 };
+	GG_CLEANUP(gg_map_done) struct gg_map known = { 0 };
+	struct gg_clickhouse_rows rows;
+	int status = gg_fleet_scope_ask(scope, store, GG_FLEET_LIVES, 0, &reply, error);
+
+	rows = gg_clickhouse_rows_of(&reply);
+	while (status == 0 && gg_clickhouse_rows_more(&rows)) {
+		uint64_t sender = gg_clickhouse_read_u64(&rows);
+		uint64_t host = gg_map_get(&scope->host_of, sender);
+		struct life life = { .first_s = gg_clickhouse_read_u32(&rows) };
+
+		life.last_s = gg_clickhouse_read_u32(&rows);
+		if (host == GG_MAP_NONE) /* it is in no slot of the window */
+			continue;
+		life.host = (uint32_t)host;
+		if (gg_map_put(&known, sender, 0) < 0 || !gg_array_push(&coverage->lives, life))
+			status = gg_error_memory(error, "fleet");
+	}
+	for (size_t i = 0; i < coverage->rows.count; i++)
+		if (gg_map_get(&known, coverage->rows.items[i].sender) == GG_MAP_NONE)
+			scope->hosts.items[coverage->rows.items[i].host].has_own = true;
+	open_lives(coverage, scope->question->slot_length_s);
+	return status == 0 ? gg_fleet_check_rows(&rows, error) : status;
+}
+
+static int compare_lives(const void *a, const void *b)
+{
+	const struct life *left = a, *right = b;
+
+	if (left->host != right->host)
+		return left->host < right->host ? -1 : 1;
+	return (left->first_s > right->first_s) - (left->first_s < right->first_s);
+}
+
+/* The number of slots before a moment. */
+static size_t slots_before(const struct coverage *coverage, uint64_t moment_s)
+{
+	size_t low = 0, high = coverage->slots.count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (coverage->slots.items[middle] < moment_s)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* Counts the slots in which no process of a host ran: it held nothing there. */
+static void count_idle(struct gg_fleet_scope *scope, struct coverage *coverage)
+{
+	const struct life *lives = coverage->lives.items;
+	size_t count = coverage->lives.count;
+
+	if (count > 0)
+		qsort(coverage->lives.items, count, sizeof(*lives), compare_lives);
+	for (size_t i = 0; i < count;) {
+		struct gg_fleet_host *host = &scope->hosts.items[lives[i].host];
+		size_t idle = 0, next = 0; /* the slot after all lives so far */
+		uint32_t number = lives[i].host;
+
+		for (; i < count && lives[i].host == number; i++) {
+			size_t first = slots_before(coverage, lives[i].first_s);
+			size_t end = slots_before(coverage, (uint64_t)lives[i].last_s + 1);
+
+			idle += first > next ? first - next : 0;
+			next = end > next ? end : next;
+		}
+		idle += coverage->slots.count - next;
+		if (!host->has_own && host->is_running)
+			host->covered_count += (uint32_t)idle;
+	}
 }
 
 /* Ends the window before its newest slot if a sender that ran in the slot before is missing. */
@@ -522,11 +632,15 @@ static int cover_slots(struct gg_fleet_scope *scope, struct gg_clickhouse *store
 	GG_CLEANUP(coverage_done) struct coverage coverage = { 0 };
 	int status = read_coverage(&coverage, scope, store, error);
 
+	if (status == 0)
+		status = read_lives(&coverage, scope, store, error);
 	if (status == 0 && scope->question->metric == GG_METRIC_LIVE && !scope->question->by_slot &&
 	    !scope->question->is_part)
 		leave_out_incomplete(scope, &coverage);
 	if (status == 0 && count_covered(scope, &coverage) < 0)
 		status = gg_error_memory(error, "fleet");
+	if (status == 0)
+		count_idle(scope, &coverage);
 	for (size_t i = 0; i < coverage.slots.count && status == 0; i++)
 		if (!gg_array_push(&scope->slots, coverage.slots.items[i]))
 			status = gg_error_memory(error, "fleet");

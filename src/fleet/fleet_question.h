@@ -79,6 +79,7 @@ struct gg_fleet_host {
 	uint32_t covered_count; /* slots of the window whose memory of the host is known */
 	uint32_t last_slot_s;
 	bool is_running; /* a sender of it has not ended */
+	bool has_own;    /* a sender of it is geiger's, which says when it ends */
 };
 
 /* A sender's processes of one series, in the window. */

@@ -21,6 +21,8 @@
  * {hours} and {days} are the spans that a question reads from the tables of rollups; raw rows of
  * these spans do not count then.  {raw_from} and {raw_to} hold all other slots.
  *
+ * {early} and {late} hold the window and some slots around it.
+ *
  * Rollups  A row of metric 255 marks the rows of its service and span.  Its fingerprint is a sum
  *          over the raw rows and those of `process`, of their number and their samples: it changes
  *          with every insert.
@@ -313,6 +315,12 @@ static const char *const statements[GG_FLEET_STATEMENT_COUNT] = {
 		"SELECT host, toUInt32(slot) AS s, toUInt64(sum(processes)) AS running FROM "
 		"{db}.process FINAL WHERE service = {service} AND " SPAN ON_HOST
 		"GROUP BY host, s ORDER BY host, s FORMAT RowBinary",
+	[GG_FLEET_LIVES] =
+		"SELECT host, toUInt32(min(slot)) AS first_slot, toUInt32(max(slot)) AS last_slot "
+		"FROM {db}.process WHERE service = {service} AND slot >= toDateTime({early}) AND "
+		"slot < toDateTime({late}) AND processes > 0 AND series IN (SELECT series FROM "
+		"{db}.series WHERE service = {service} AND heap IN ('pprof', 'otlp')) "
+		"GROUP BY host ORDER BY host FORMAT RowBinary",
 	[GG_FLEET_SLOTS] =
 		"SELECT toUInt32(slot) AS s, series, toUInt32(uniqExact(host)) AS hosts, "
 		"sum(live_bytes) AS live, sum(allocated_bytes) AS allocated, "

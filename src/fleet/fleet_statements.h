@@ -21,6 +21,7 @@ enum gg_fleet_statement {
 	GG_FLEET_PEAK_SLOT,         /* the slot with most live bytes */
 	GG_FLEET_PROCESSES,         /* what each series and sender had in a window */
 	GG_FLEET_COVERAGE,          /* the slots that each sender reported */
+	GG_FLEET_LIVES,             /* the first and last slots of other agents' processes */
 	GG_FLEET_SLOTS,             /* live, allocated and resident bytes, slot by slot */
 	GG_FLEET_LIVE_TALLIES,      /* sums over snapshots, by series, host group and stack */
 	GG_FLEET_LIVE_SLOTS,        /* the same sums by slot */

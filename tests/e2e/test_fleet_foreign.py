@@ -325,6 +325,25 @@ def test_idle(fleet):
     check("an idle process whose profiles have no time has a look in each slot", None if slots >= 3 else f"{slots} slots")
 
 
+def test_pods(fleet):
+    """Ten pods that follow each other, of which none says that it ended."""
+    size, n, slots = 3000000, 5, 20
+    fleet.receiver.is_drained()
+    for slot in range(slots):
+        fleet.push({"service_name": "rollout", "pod": f"rollout-{slot // 2}"},
+                   heap(fleet, (slot - slots // 2) * SLOT + 5, [(MAIN, size, n * (1 + slot % 2), n)]))
+        if slot == slots // 2:  # a receiver that forgot everything changes nothing
+            fleet.receiver.kill()
+            fleet.receiver.start()
+    fleet.receiver.is_drained()
+    report = fleet.report("rollout", "--since", f"@{fleet.start - (slots // 2 + 1) * SLOT}",
+                          "--until", f"@{fleet.start + (slots // 2 - 1) * SLOT}")
+    wanted = n * size / pprof_maker.chance(size, R)
+    found = report.get("selected_bytes", report).get("estimate", 0)
+    check("pods that follow each other hold what one of them holds",
+          None if abs(found - wanted) < CLOSE * wanted else f"{found} is not {wanted}: {report.get('fleet', report)}")
+
+
 def test_hostile(fleet):
     profile = heap(fleet, 60, [(MAIN, 64, 30, 20), (CACHE, 4096, 3, 3)])
     who = {"service_name": "evil", "instance": "e"}
@@ -485,6 +504,7 @@ def main():
         test_unknown_error(fleet)
         test_labels_of_samples(fleet)
         test_idle(fleet)
+        test_pods(fleet)
         test_hostile(fleet)
         test_tenants(store)
         test_go(fleet)

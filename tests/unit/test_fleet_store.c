@@ -741,6 +741,7 @@ struct sent {
 	uint32_t slot_s, processes, selected_ppm;
 	uint64_t blocks; /* of 1000 bytes, all certain; 0: the stacks are not sent */
 	uint64_t rss;
+	const char *heap; /* NULL: geiger's own */
 };
 
 static void run_statement(const char *text, const struct gg_clickhouse_value *values, size_t count)
@@ -756,9 +757,11 @@ static void send_slot(const struct sent *sent)
 {
 	const struct gg_fleet_series series = { .service = sent->service,
 		                                .version = sent->version,
-		                                .kind = "native" };
+		                                .kind = "native",
+		                                .heap = sent->heap };
 	const struct gg_clickhouse_value values[] = {
 		gg_clickhouse_name("db", "default"),
+		gg_clickhouse_text("heap", sent->heap != NULL ? sent->heap : ""),
 		gg_clickhouse_u64("slot", sent->slot_s),
 		gg_clickhouse_u64("service", gg_fleet_service_id(sent->service)),
 		gg_clickhouse_u64("series", gg_fleet_series_id(&series)),
@@ -774,7 +777,7 @@ static void send_slot(const struct sent *sent)
 
 	run_statement("INSERT INTO {db}.series (month, service, series, service_name, version, "
 	              "kind, heap, type, keys, vals) VALUES (202311, {service}, {series}, "
-	              "{service_name}, {version}, 'native', '', '', [], [])",
+	              "{service_name}, {version}, 'native', {heap}, '', [], [])",
 	              values, GG_COUNT(values));
 	run_statement("INSERT INTO {db}.host (month, host, name, keys, vals) VALUES (202311, "
 	              "{host}, {host_name}, [], [])",
@@ -802,7 +805,7 @@ TEST(recordings_one_after_the_other_are_one_host)
 	for (uint32_t i = 0; i < 10; i++) {
 		char instance[16];
 		struct sent sent = { "runs", "1",     "machine", instance, SLOT_S + 600 * i,
-			             1,      1000000, 10 + i,    0 };
+			             1,      1000000, 10 + i,    0,        NULL };
 
 		snprintf(instance, sizeof(instance), "run %u", i);
 		send_slot(&sent);
@@ -838,14 +841,98 @@ TEST(recordings_one_after_the_other_are_one_host)
 	}
 }
 
+/* Pods that follow each other: each is a host of its own, and its agent never says that it ended. */
+static void send_pod(const char *service, uint32_t number, uint32_t slot, uint64_t block_count)
+{
+	char host[16];
+	struct sent sent = { service, "1",     host,        "",     SLOT_S + 600 * slot,
+		             1,       1000000, block_count, 100000, "pprof" };
+
+	snprintf(host, sizeof(host), "pod %u", number);
+	send_slot(&sent);
+}
+
+TEST(pods_that_follow_each_other_do_not_add_up)
+{
+	struct gg_fleet_question question = ask_about("pods", GG_METRIC_LIVE);
+	struct gg_fleet_scope scope;
+
+	NEEDS_STORE;
+	question.when = GG_FLEET_AVERAGE;
+	/* Each has three slots: a rollout of ten versions. */
+	for (uint32_t slot = 0; slot < 30; slot++)
+		send_pod("pods", slot / 3, slot, 10);
+	CHECK_MSG(is_equal(live_of(&question, &scope), 10000), "all pods");
+	CHECK_EQ_U64(scope.slot_count, 30);
+	CHECK_EQ_U64(scope.host_count, 10);
+	CHECK_EQ_U64(scope.lacking_count, 0);
+	CHECK(is_equal(scope.process_count, 1));
+	CHECK(is_equal(scope.rss_bytes, 100000));
+	gg_fleet_scope_done(&scope);
+	/* A window that begins and ends within lives. */
+	question.since_s = SLOT_S + 600 * 4;
+	question.until_s = SLOT_S + 600 * 26;
+	CHECK_MSG(is_equal(live_of(&question, &scope), 10000), "some pods");
+	CHECK_EQ_U64(scope.slot_count, 22);
+	gg_fleet_scope_done(&scope);
+	/* Two pods at one time, until one of them is silent: it has ended. */
+	question.until_s = UINT32_MAX;
+	question.since_s = 0;
+	for (uint32_t slot = 0; slot < 15; slot++)
+		send_pod("pods", 100, slot, 20);
+	CHECK_MSG(is_equal(live_of(&question, &scope), 20000), "a pod of the first half");
+	gg_fleet_scope_done(&scope);
+}
+
+TEST(a_process_of_another_agent_that_missed_slots_has_not_ended)
+{
+	struct gg_fleet_question question = ask_about("gaps", GG_METRIC_LIVE);
+	struct gg_fleet_scope scope;
+
+	NEEDS_STORE;
+	question.when = GG_FLEET_AVERAGE;
+	/* Pod 1 runs all the time, pod 2 is not heard in four of ten slots, pod 3 has the last five. */
+	for (uint32_t slot = 0; slot < 10; slot++) {
+		send_pod("gaps", 1, slot, 10);
+		if (slot < 3 || slot >= 7)
+			send_pod("gaps", 2, slot, 20);
+		if (slot >= 5)
+			send_pod("gaps", 3, slot, 40);
+	}
+	CHECK_MSG(is_equal(live_of(&question, &scope), 10000 + 20000 + 20000), "average");
+	CHECK_EQ_U64(scope.lacking_count, 1);
+	gg_fleet_scope_done(&scope);
+	/* The window ends while pod 2 is silent, but the store knows that it came back. */
+	question.until_s = SLOT_S + 600 * 6;
+	CHECK_MSG(is_equal(live_of(&question, &scope), 10000 + 20000 + 40000.0 / 6), "the edge");
+	gg_fleet_scope_done(&scope);
+	/* A host with a sender of geiger keeps the rule of its own: that one would say its end. */
+	question = ask_about("both", GG_METRIC_LIVE);
+	question.when = GG_FLEET_AVERAGE;
+	for (uint32_t slot = 0; slot < 6; slot++)
+		send_pod("both", 1, slot, 10);
+	for (uint32_t slot = 0; slot < 3; slot++) {
+		struct sent own = { "both", "1",     "pod 2", "own",  SLOT_S + 600 * slot,
+			            1,      1000000, 10,      100000, NULL };
+
+		send_pod("both", 2, slot, 10);
+		send_slot(&own);
+	}
+	question.until_s = SLOT_S + 600 * 6;
+	CHECK_MSG(is_equal(live_of(&question, &scope), 10000 + 20000), "both");
+	CHECK_EQ_U64(scope.lacking_count, 1);
+	gg_fleet_scope_done(&scope);
+}
+
 /* A host that changed to version 2 holds nothing of version 1 any more. */
 TEST(a_series_that_its_sender_no_longer_reports_has_ended)
 {
 	GG_CLEANUP(gg_fleet_services_done) struct gg_fleet_services services = { 0 };
 	struct gg_fleet_question question = ask_about("rolled", GG_METRIC_LIVE);
 	struct gg_fleet_scope scope;
-	const struct sent old = { "rolled", "1", "machine", "", SLOT_S, 1, 1000000, 10, 0 };
-	const struct sent new = { "rolled", "2", "machine", "", SLOT_S + 600, 1, 1000000, 30, 0 };
+	const struct sent old = { "rolled", "1", "machine", "", SLOT_S, 1, 1000000, 10, 0, NULL };
+	const struct sent new = { "rolled", "2",     "machine", "", SLOT_S + 600,
+		                  1,        1000000, 30,        0,  NULL };
 	size_t found = 0;
 
 	NEEDS_STORE;
@@ -887,7 +974,7 @@ TEST(recordings_of_one_machine_are_one_unit)
 			             "machine", instance,
 			             SLOT_S,    1,
 			             1000000,   (uint64_t)(i < 10 ? 100 : 200) + (uint64_t)i % 3,
-			             0 };
+			             0,         NULL };
 
 		snprintf(instance, sizeof(instance), "run %d", i);
 		send_slot(&sent);
@@ -909,7 +996,7 @@ TEST(a_question_without_a_drawn_host_is_refused)
 {
 	struct gg_fleet_question question = ask_about("undrawn", GG_METRIC_LIVE);
 	struct gg_fleet_scope scope;
-	const struct sent sent = { "undrawn", "1", "machine", "", SLOT_S, 1, 0, 0, 5000 };
+	const struct sent sent = { "undrawn", "1", "machine", "", SLOT_S, 1, 0, 0, 5000, NULL };
 
 	NEEDS_STORE;
 	send_slot(&sent);
@@ -955,8 +1042,10 @@ TEST(many_series_fit_into_a_question)
 {
 	struct gg_fleet_question question = ask_about("many", GG_METRIC_LIVE);
 	struct gg_fleet_scope scope;
-	const struct sent first = { "many", "1", "machine", "", SLOT_S, 1, 1000000, 10, 0 };
-	const struct sent other = { "many", "other", "machine", "", SLOT_S, 1, 1000000, 7, 0 };
+	const struct sent first = { "many", "1", "machine", "", SLOT_S, 1, 1000000, 10, 0, NULL };
+	const struct sent other = {
+		"many", "other", "machine", "", SLOT_S, 1, 1000000, 7, 0, NULL
+	};
 	const struct gg_clickhouse_value values[] = {
 		gg_clickhouse_name("db", "default"),
 		gg_clickhouse_u64("service", gg_fleet_service_id("many")),
@@ -1459,7 +1548,7 @@ TEST(an_hour_that_fails_keeps_its_rows)
 /* Sixty pushes in an hour, each in a second of its own, as agents make that send differences. */
 static void put_differences(const char *service, uint32_t hour_s)
 {
-	const struct sent sent = { service, "1", "machine", "", hour_s, 1, 1000000, 0, 5000 };
+	const struct sent sent = { service, "1", "machine", "", hour_s, 1, 1000000, 0, 5000, NULL };
 	const struct gg_fleet_series series = { .service = service,
 		                                .version = "1",
 		                                .kind = "native" };
@@ -1527,7 +1616,8 @@ TEST(allocations_between_the_slots_of_processes_count)
 TEST(live_rows_count_with_their_row_of_process)
 {
 	struct gg_fleet_question question = ask_about("early", GG_METRIC_LIVE);
-	const struct sent first = { "early", "1", "machine", "", ROLLED_DAY_S, 1, 1000000, 10, 0 };
+	const struct sent first = { "early", "1",     "machine", "", ROLLED_DAY_S,
+		                    1,       1000000, 10,        0,  NULL };
 	const struct gg_fleet_roll_plan plan = { .tenant = "default",
 		                                 .now_s = ROLLED_DAY_S + 2 * 86400 };
 	const struct gg_clickhouse_value values[] = {
@@ -1581,6 +1671,9 @@ TEST(every_statement_runs)
 	                        "VALUES (202311, 77, 'ab', 16, '/bin/x')");
 	roll("statements", ROLLED_DAY_S + 86400);
 	insert_rolled(&service, "INSERT INTO {db}.retention VALUES ('raw', 1, 0)");
+	insert_rolled(&service, "INSERT INTO {db}.series (month, service, series, service_name, "
+	                        "version, kind, heap, type, keys, vals) VALUES (202312, {service}, "
+	                        "{series}, {service_name}, '1', 'native', 'pprof', '', [], [])");
 	question.tenant = "statements";
 	must(gg_fleet_scope_of(&scope, &store, &question, &error));
 	/* With raw rows, and with the same hour from its rollup. */
@@ -1616,7 +1709,8 @@ static void put_redrawn(const char *service)
 				             1,
 				             is_drawn ? 500000 : 0,
 				             is_drawn ? 10 * (uint64_t)(1 + i) : 0,
-				             20000 };
+				             20000,
+				             NULL };
 
 			snprintf(host, sizeof(host), "r%d", i);
 			send_slot(&sent);
@@ -1800,7 +1894,8 @@ TEST(joined_draws_take_hours_as_the_window_does)
 				             slot < 12,
 				             is_drawn ? 500000 : 0,
 				             is_drawn ? count : 0,
-				             20000 };
+				             20000,
+				             NULL };
 
 			snprintf(host, sizeof(host), "r%d", i);
 			if (slot != 5 || i != 3)
@@ -1836,7 +1931,8 @@ static void put_shares(const char *service, uint32_t certain_ppm)
 			             is_certain ? 1000
 			             : is_drawn ? 6 + (uint64_t)i
 			                        : 0,
-			             0 };
+			             0,
+			             NULL };
 
 		snprintf(host, sizeof(host), "s%d", i);
 		send_slot(&sent);
@@ -1932,7 +2028,8 @@ TEST(rollups_of_few_drawn_hosts_stand_for_dropped_rows)
 TEST(unknown_sums_have_no_interval)
 {
 	struct gg_fleet_question question = ask_about("unknown", GG_METRIC_ALLOCATED);
-	const struct sent sent = { "unknown", "1", "machine", "", ROLLED_DAY_S, 1, 1000000, 10, 0 };
+	const struct sent sent = { "unknown", "1",     "machine", "", ROLLED_DAY_S,
+		                   1,         1000000, 10,        0,  NULL };
 	const struct gg_fleet_roll_plan plan = { .tenant = "default",
 		                                 .now_s = ROLLED_DAY_S + 2 * 86400 };
 	const struct gg_clickhouse_value values[] = {
