@@ -417,14 +417,14 @@ struct report_row {
 };
 
 /* A process of another agent.  It held nothing before and after. */
-struct life {
+struct process_life {
 	uint32_t host, first_s, last_s;
 };
 
 struct coverage {
 	GG_ARRAY(struct report_row) rows; /* by sender, then slot */
 	GG_ARRAY(uint32_t) slots;         /* sorted */
-	GG_ARRAY(struct life) lives;
+	GG_ARRAY(struct process_life) lives;
 };
 
 static void coverage_done(struct coverage *coverage)
@@ -500,7 +500,7 @@ static int read_lives(struct coverage *coverage, struct gg_fleet_scope *scope,
 	while (status == 0 && gg_clickhouse_rows_more(&rows)) {
 		uint64_t sender = gg_clickhouse_read_u64(&rows);
 		uint64_t host = gg_map_get(&scope->host_of, sender);
-		struct life life = { .first_s = gg_clickhouse_read_u32(&rows) };
+		struct process_life life = { .first_s = gg_clickhouse_read_u32(&rows) };
 
 		life.last_s = gg_clickhouse_read_u32(&rows);
 		if (host == GG_MAP_NONE) /* it is in no slot of the window */
@@ -518,7 +518,7 @@ static int read_lives(struct coverage *coverage, struct gg_fleet_scope *scope,
 
 static int compare_lives(const void *a, const void *b)
 {
-	const struct life *left = a, *right = b;
+	const struct process_life *left = a, *right = b;
 
 	if (left->host != right->host)
 		return left->host < right->host ? -1 : 1;
@@ -544,7 +544,7 @@ static size_t slots_before(const struct coverage *coverage, uint64_t moment_s)
 /* Counts the slots in which no process of a host ran: it held nothing there. */
 static void count_idle(struct gg_fleet_scope *scope, struct coverage *coverage)
 {
-	const struct life *lives = coverage->lives.items;
+	const struct process_life *lives = coverage->lives.items;
 	size_t count = coverage->lives.count;
 
 	if (count > 0)

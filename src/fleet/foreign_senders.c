@@ -16,6 +16,8 @@
 enum {
 	SENDERS_MOST = 100000,
 	OF_TENANT_MOST = 50000,
+	SHARED_MOST = 75000, /* beyond that, places are for tenants with less than: */
+	OF_SMALL_MOST = 1000,
 	TENANT_BITS = 10,
 	PRUNE_SECONDS = 60,
 	COUNTERS_MOST = 2 << 20, /* 48 MB */
@@ -53,9 +55,14 @@ uint64_t gg_foreign_sender_key(const char *tenant, uint64_t sender_id)
 	       gg_hash_integer(sender_id, hash) >> TENANT_BITS;
 }
 
+static size_t tenant_of(uint64_t key)
+{
+	return key >> (64 - TENANT_BITS);
+}
+
 static uint32_t *tenant_count(struct gg_foreign_senders *senders, uint64_t key)
 {
-	return &senders->tenant_counts[key >> (64 - TENANT_BITS)];
+	return &senders->tenant_counts[tenant_of(key)];
 }
 
 /* Forgets senders that were not heard of since; looks before that are no more taken. */
@@ -73,6 +80,7 @@ static void prune(struct gg_foreign_senders *senders, uint64_t least_s)
 		if (sender.until_s < least_s ||
 		    gg_map_put(&senders->by_key, sender.key, kept) < 0) {
 			senders->counter_count -= sender.counters.count;
+			senders->tenant_counters[tenant_of(sender.key)] -= sender.counters.count;
 			gg_array_done(&sender.counters);
 			continue;
 		}
@@ -91,7 +99,10 @@ static bool may_prune(const struct gg_foreign_senders *senders)
 
 static bool is_full(struct gg_foreign_senders *senders, uint64_t key)
 {
-	return senders->list.count >= SENDERS_MOST || *tenant_count(senders, key) >= OF_TENANT_MOST;
+	uint32_t count = *tenant_count(senders, key);
+
+	return senders->list.count >= SENDERS_MOST || count >= OF_TENANT_MOST ||
+	       (senders->list.count >= SHARED_MOST && count >= OF_SMALL_MOST);
 }
 
 struct gg_foreign_sender *gg_foreign_senders_get(struct gg_foreign_senders *senders, uint64_t key,
@@ -265,19 +276,42 @@ bool gg_foreign_counters_grew(const struct gg_foreign_counters *counters,
 static void forget_counters(struct gg_foreign_senders *senders, struct gg_foreign_sender *sender)
 {
 	senders->counter_count -= sender->counters.count;
+	senders->tenant_counters[tenant_of(sender->key)] -= sender->counters.count;
 	gg_array_done(&sender->counters);
 	sender->counters = (struct gg_foreign_counters){ 0 };
 	sender->has_counters = false;
 }
 
+/*
+ * Forgets counters of the tenant that has most, so that no tenant takes those of others.  False: it
+ * has no others than those that are to be kept.
+ */
+static bool make_room(struct gg_foreign_senders *senders, size_t count)
+{
+	size_t largest = 0, before = senders->counter_count;
+
+	for (size_t i = 1; i < GG_FOREIGN_TENANTS; i++)
+		if (senders->tenant_counters[i] > senders->tenant_counters[largest])
+			largest = i;
+	for (size_t i = 0;
+	     i < senders->list.count && senders->counter_count + count > COUNTERS_MOST; i++)
+		if (tenant_of(senders->list.items[i].key) == largest)
+			forget_counters(senders, &senders->list.items[i]);
+	return senders->counter_count < before;
+}
+
 void gg_foreign_senders_keep(struct gg_foreign_senders *senders, struct gg_foreign_sender *sender,
                              struct gg_foreign_counters *counters)
 {
+	size_t tenant = tenant_of(sender->key);
+
 	forget_counters(senders, sender);
-	for (size_t i = 0;
-	     i < senders->list.count && senders->counter_count + counters->count > COUNTERS_MOST;
-	     i++)
-		forget_counters(senders, &senders->list.items[i]);
+	senders->tenant_counters[tenant] += counters->count;
+	while (senders->counter_count + counters->count > COUNTERS_MOST)
+		if (!make_room(senders, counters->count)) {
+			senders->tenant_counters[tenant] -= counters->count;
+			return;
+		}
 	sender->counters = *counters;
 	sender->has_counters = true;
 	senders->counter_count += counters->count;

@@ -15,7 +15,9 @@
  *           difference to the last look is exact in samples.  A counter that shrank or vanished is
  *           another process's or another agent's, so nothing is counted then.
  * Memory    COUNTERS_MOST counters of 24 bytes, of all processes together.  Beyond that, those of
- *           other processes are forgotten, and the next look at them counts no allocations.
+ *           other processes of the tenant that has most are forgotten, and the next look at them
+ *           counts no allocations.
+ * Tenants   Large tenants leave some places free, so that small ones always find one.
  * Threads   one owner.
  */
 #pragma once
@@ -58,7 +60,8 @@ struct gg_foreign_senders {
 	uint64_t logged_count; /* notes in the file */
 	size_t counter_count;  /* of all senders */
 	uint32_t tenant_counts[GG_FOREIGN_TENANTS];
-	uint64_t pruned_ns; /* when senders were forgotten last; 0: never */
+	size_t tenant_counters[GG_FOREIGN_TENANTS]; /* counters of the senders of each */
+	uint64_t pruned_ns;                         /* when senders were forgotten last; 0: never */
 	/* Forgotten senders may have looks before it, so none is taken there any more. */
 	uint64_t floor_s;
 	struct gg_map by_key;
@@ -94,6 +97,6 @@ const struct gg_foreign_counter *gg_foreign_counters_find(
 /* True if each of `before` is there, and no smaller. */
 bool gg_foreign_counters_grew(const struct gg_foreign_counters *counters,
                               const struct gg_foreign_counters *before);
-/* Takes the array. */
+/* Takes the array; if the counters are too many, it leaves the array and remembers nothing. */
 void gg_foreign_senders_keep(struct gg_foreign_senders *senders, struct gg_foreign_sender *sender,
                              struct gg_foreign_counters *counters);

@@ -141,6 +141,58 @@ static struct gg_foreign_counters counters_of(const struct gg_foreign_counter *i
 	return counters;
 }
 
+TEST(two_tenants_that_flood_leave_places_for_others)
+{
+	static const char *const names[] = { "a", "b", "c" };
+	int folder = open_folder();
+	struct gg_foreign_senders senders = reopened(folder);
+
+	for (int tenant = 0; tenant < 3; tenant++)
+		for (uint64_t id = 1; id <= 50000; id++)
+			if (gg_foreign_senders_get(
+				    &senders, gg_foreign_sender_key(names[tenant], id), 0) == NULL)
+				break;
+	CHECK_EQ_U64(senders.list.count, 76000); /* c is small until it has a thousand */
+	for (uint64_t id = 1; id <= 1000; id++)
+		CHECK(gg_foreign_senders_get(&senders, gg_foreign_sender_key("small", id), 0) !=
+		      NULL);
+	gg_foreign_senders_done(&senders);
+	close(folder);
+}
+
+static void keep(struct gg_foreign_senders *senders, uint64_t key, size_t count)
+{
+	struct gg_foreign_counters counters = { 0 };
+
+	for (size_t i = 0; i < count; i++)
+		CHECK(gg_array_push(&counters, ((struct gg_foreign_counter){ i + 1, 1, 1 })));
+	gg_foreign_senders_keep(senders, gg_foreign_senders_get(senders, key, 0), &counters);
+	gg_array_done(&counters); /* if it was left */
+}
+
+TEST(a_tenant_with_many_counters_loses_its_own)
+{
+	int folder = open_folder();
+	struct gg_foreign_senders senders = reopened(folder);
+	uint64_t small = gg_foreign_sender_key("small", 1);
+
+	keep(&senders, small, 300);
+	for (uint64_t id = 1; id <= 40; id++)
+		keep(&senders, gg_foreign_sender_key("flood", id), 100000);
+	CHECK(gg_foreign_senders_get(&senders, small, 0)->has_counters);
+	CHECK(gg_foreign_senders_get(&senders, gg_foreign_sender_key("flood", 40), 0)
+	              ->has_counters);
+	CHECK(senders.counter_count <= 2 << 20);
+	/* A process with too many counters is not remembered, and takes none of others. */
+	keep(&senders, gg_foreign_sender_key("flood", 41), 2 << 20);
+	CHECK(!gg_foreign_senders_get(&senders, gg_foreign_sender_key("flood", 41), 0)
+	               ->has_counters);
+	CHECK(gg_foreign_senders_get(&senders, small, 0)->has_counters);
+	CHECK_EQ_U64(senders.counter_count, 300);
+	gg_foreign_senders_done(&senders);
+	close(folder);
+}
+
 TEST(counters_continue_if_none_shrank_or_vanished)
 {
 	struct gg_foreign_counters before = counters_of(

@@ -841,7 +841,7 @@ TEST(recordings_one_after_the_other_are_one_host)
 	}
 }
 
-/* Pods that follow each other: each is a host of its own, and its agent never says that it ended. */
+/* Pods that follow each other: each is a host of its own, and no agent says that it ended. */
 static void send_pod(const char *service, uint32_t number, uint32_t slot, uint64_t block_count)
 {
 	char host[16];
@@ -891,7 +891,7 @@ TEST(a_process_of_another_agent_that_missed_slots_has_not_ended)
 
 	NEEDS_STORE;
 	question.when = GG_FLEET_AVERAGE;
-	/* Pod 1 runs all the time, pod 2 is not heard in four of ten slots, pod 3 has the last five. */
+	/* Pod 1 always runs, pod 2 is not heard in four of ten slots, pod 3 has the last five. */
 	for (uint32_t slot = 0; slot < 10; slot++) {
 		send_pod("gaps", 1, slot, 10);
 		if (slot < 3 || slot >= 7)
