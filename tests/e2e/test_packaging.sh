@@ -20,11 +20,11 @@ printf '[Service]\nExecStart=/bin/true\n' >"$units/web.service"
 ln -s geiger-salvage@.service "$units/geiger-salvage@web.service"
 ln -s geiger-send@.service "$units/geiger-send@web.service"
 ln -s geiger-salvage@.timer "$units/geiger-salvage@web.timer"
-sed -i "s|/usr/bin/geiger|$geiger|" "$units"/geiger-{salvage,send}@.service
+sed -i "s|/usr/bin/geiger|$geiger|" "$units"/geiger-{salvage@,send@,fleet-receive}.service
 
 units_are_well_formed() {
 	local said
-	said=$(SYSTEMD_UNIT_PATH=$units: systemd-analyze verify --man=no "$units"/{web,geiger-salvage@web,geiger-send@web}.service \
+	said=$(SYSTEMD_UNIT_PATH=$units: systemd-analyze verify --man=no "$units"/{web,geiger-salvage@web,geiger-send@web,geiger-fleet-receive}.service \
 		"$units/geiger-salvage@web.timer" 2>&1)
 	echo "$said"
 	[[ -z $said ]]
