@@ -120,31 +120,34 @@ static bool identify(struct foreign_process *process, uint32_t number)
 	return false;
 }
 
-/* Seals a part of a slot, and the definitions of its stacks before it. */
-static bool seal_part(const struct foreign *foreign, const struct gg_fleet_slot *slot,
-                      const struct gg_fleet_definitions *definitions)
+/* Adds a part of a slot to the segment, and seals the definitions of its stacks. */
+static bool add_part(const struct foreign *foreign, const struct gg_fleet_slot *slot,
+                     const struct gg_fleet_definitions *definitions, struct gg_segment *segment)
 {
 	struct gg_receive *receive = foreign->receive;
-	struct gg_segment segment = { 0 };
-	bool is_sealed = false;
+	struct gg_segment part = { 0 };
+	bool is_added;
 
 	if (definitions->stacks.count > 0 &&
 	    !gg_receive_knows_stacks(receive, foreign->tenant, slot) &&
 	    !gg_receive_seal_definitions(receive, foreign->tenant, definitions, foreign->answer))
 		return false;
-	if (gg_segment_of_slot(&segment, slot) < 0)
+	is_added = gg_segment_of_slot(&part, slot) == 0 && gg_segment_append(segment, &part) == 0;
+	if (!is_added)
 		memory_is_out(foreign);
-	else
-		is_sealed = gg_receive_seal(receive, foreign->tenant, &segment, foreign->answer);
-	gg_segment_done(&segment);
-	return is_sealed;
+	gg_segment_done(&part);
+	return is_added;
 }
 
-/* Makes a slot of the process, and seals it.  `span` is the slot's, or a second of its own. */
+/*
+ * Makes a slot of the process, and seals all of its parts as one segment: if some were sealed and
+ * others not, a later profile of the same slot would add up with them.
+ */
 static bool seal_slot(struct foreign_process *process, struct gg_slot_maker *maker,
                       const struct gg_slot_what *what, bool has_process_row)
 {
 	const struct foreign *foreign = process->foreign;
+	struct gg_segment segment = { 0 };
 	bool is_sealed = true;
 
 	if (gg_slot_maker_add(maker, foreign->profile.model, what) < 0 ||
@@ -159,11 +162,14 @@ static bool seal_slot(struct foreign_process *process, struct gg_slot_maker *mak
 		} else {
 			if (!has_process_row) /* one without processes would say that it ended */
 				slot.processes.count = 0;
-			is_sealed = seal_part(foreign, &slot, &definitions);
+			is_sealed = add_part(foreign, &slot, &definitions, &segment);
 		}
 		gg_fleet_slot_done(&slot);
 		gg_fleet_definitions_done(&definitions);
 	}
+	is_sealed = is_sealed &&
+	            gg_receive_seal(foreign->receive, foreign->tenant, &segment, foreign->answer);
+	gg_segment_done(&segment);
 	return is_sealed;
 }
 

@@ -502,6 +502,17 @@ int gg_segment_batch_row(struct gg_buf *out, uint32_t receiver, uint64_t number,
 	return out->failed ? -ENOMEM : 0;
 }
 
+int gg_segment_append(struct gg_segment *segment, struct gg_segment *part)
+{
+	for (size_t i = 0; i < part->blocks.count; i++) {
+		if (!gg_array_push(&segment->blocks, part->blocks.items[i]))
+			return -ENOMEM;
+		part->blocks.items[i].bytes = (struct gg_buf){ 0 };
+	}
+	segment->row_count += part->row_count;
+	return 0;
+}
+
 void gg_segment_done(struct gg_segment *segment)
 {
 	for (size_t i = 0; i < segment->blocks.count; i++)

@@ -49,6 +49,8 @@ GG_MUST_CHECK int gg_segment_of_slot(struct gg_segment *segment, const struct gg
 GG_MUST_CHECK int gg_segment_of_definitions(struct gg_segment *segment,
                                             const struct gg_fleet_definitions *definitions,
                                             uint64_t now_s);
+/* Moves the blocks of a part into a segment, which is then sealed as a whole.  -ENOMEM. */
+GG_MUST_CHECK int gg_segment_append(struct gg_segment *segment, struct gg_segment *part);
 /* A segment with the row of another one for the table `batch`, which is inserted last. */
 GG_MUST_CHECK int gg_segment_batch_row(struct gg_buf *out, uint32_t receiver, uint64_t number,
                                        uint64_t row_count, uint64_t bytes, uint64_t now_s);

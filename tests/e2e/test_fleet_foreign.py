@@ -325,6 +325,16 @@ def test_idle(fleet):
     check("an idle process whose profiles have no time has a look in each slot", None if slots >= 3 else f"{slots} slots")
 
 
+def test_parts(fleet):
+    """A slot that is larger than a message."""
+    stacks = 17000
+    status = fleet.push({"service_name": "large", "pod": "large-1"},
+                        heap(fleet, 80, [((f"f{i}",), 3000000, 1, 1) for i in range(stacks)]))
+    fleet.receiver.is_drained()
+    found = fleet.store.number(f"SELECT sum(n) FROM live FINAL WHERE {ours('large')}")
+    check("a slot of several parts is stored as a whole", same((status, found), (200, stacks)))
+
+
 def test_pods(fleet):
     """Ten pods that follow each other, of which none says that it ended."""
     size, n, slots = 3000000, 5, 20
@@ -504,6 +514,7 @@ def main():
         test_unknown_error(fleet)
         test_labels_of_samples(fleet)
         test_idle(fleet)
+        test_parts(fleet)
         test_pods(fleet)
         test_hostile(fleet)
         test_tenants(store)
