@@ -11,6 +11,7 @@
 
 #include "cli/command.h"
 #include "cli/suggest.h"
+#include "record/regions/find_region.h"
 
 const struct gg_command *const gg_commands[] = {
 #if GG_HAS_PROFILE
@@ -54,6 +55,17 @@ static const char *last_word(const struct gg_command *command)
 	return blank != NULL ? blank + 1 : command->name;
 }
 
+/* True if the word is a pid, or the name of a profile: people forget the command before it. */
+static bool is_profile(const char *word)
+{
+	static const char ending[] = ".geiger";
+	size_t length = strlen(word);
+
+	return gg_find_region_is_pid(word) ||
+	       (length >= sizeof(ending) &&
+	        strcmp(word + length - (sizeof(ending) - 1), ending) == 0);
+}
+
 /* Looks a word up in a list of commands.  `family` is the command whose verbs they are, or NULL. */
 static const struct gg_command *find_in(const struct gg_command *const *list, const char *word,
                                         const struct gg_command *family, struct gg_error *error)
@@ -71,6 +83,8 @@ static const struct gg_command *find_in(const struct gg_command *const *list, co
 	else if (family != NULL)
 		snprintf(advice, sizeof(advice), "'geiger help %s' lists the commands.",
 		         family->name);
+	else if (is_profile(word))
+		snprintf(advice, sizeof(advice), "'geiger report %.60s' shows it.", word);
 	else /* the word is probably the name of a program */
 		snprintf(
 			advice, sizeof(advice),

@@ -149,7 +149,8 @@ int gg_database_check_header(const char *path, struct gg_error *error)
 		return gg_error_set_errno(error, errno, path, NULL);
 	if (fstat(fileno(stream), &file) < 0 || !S_ISREG(file.st_mode)) {
 		fclose(stream);
-		return gg_error_set(error, -EBADMSG, path, NULL, "not a file");
+		return gg_error_set(error, -EBADMSG, path, "Name the profile's file.",
+		                    S_ISDIR(file.st_mode) ? "is a directory" : "is not a file");
 	}
 	length = fread(header, 1, sizeof(header), stream);
 	fclose(stream);

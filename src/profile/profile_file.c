@@ -51,6 +51,8 @@ static int check_replaceable(const char *path, struct gg_error *error)
 	if (!S_ISREG(file.st_mode)) /* never remove devices and directories */
 		return gg_error_set(error, -EEXIST, path, "A profile is a file: give another name.",
 		                    S_ISDIR(file.st_mode) ? "is a directory" : "is not a file");
+	if (access(path, R_OK) < 0)
+		return gg_error_set_errno(error, errno, path, "Give another name.");
 	if (!gg_database_is_profile(path))
 		return gg_error_set(error, -EEXIST, path, "Give another name, or remove it.",
 		                    "there is something that is not a profile");

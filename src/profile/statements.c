@@ -34,6 +34,8 @@ static int meaning_of(int result, const char **ret_advice)
 		if (result == SQLITE_READONLY_ROLLBACK || result == SQLITE_READONLY_RECOVERY ||
 		    result == SQLITE_READONLY_CANTINIT)
 			*ret_advice = KILLED_ADVICE;
+		else
+			*ret_advice = "Write a copy: geiger pack -o FILE.";
 		return -EROFS;
 	case SQLITE_CANTOPEN:
 		*ret_advice = KILLED_ADVICE;

@@ -19,7 +19,7 @@ static int check_window(const struct gg_query *query, struct gg_error *error)
 {
 	if (query->from_ns <= query->to_ns)
 		return 0;
-	return gg_error_set(error, -EINVAL, "query", "Give the earlier moment first.",
+	return gg_error_set(error, -EINVAL, "--between", "Give the earlier moment first.",
 	                    "the window ends before it begins");
 }
 
