@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""All commands that show the same quantity show the same number, over ten recorded sessions.
+"""All commands that show the same quantity show the same number, over recorded sessions.
 
 A *view* is one way to a quantity of a profile: a command, an export, a table of the page, a query.
 Each view returns {quantity: number}; None is a number that is not known.  All views of a quantity
@@ -81,6 +81,15 @@ def ends(of):
     }
 
 
+def interval(quantity, triple):
+    """The estimate of a triple of JSON, and both ends of its interval."""
+    name = quantity.replace(" ", "_")
+    return {
+        quantity: point(triple),
+        **{f"{name} {end}": triple and triple[end] for end in ("low", "high")},
+    }
+
+
 def rows_view(path, metric, unit):
     """Sums of rows; of a quantity whose rows are each a part."""
     views = {}
@@ -91,9 +100,8 @@ def rows_view(path, metric, unit):
             f"{metric} {unit}": sums,
             **{key: value for key, value in head(of).items()},
         }
-        views[f"report -m {metric} -u {unit} --by {by}, selected"] = {
-            f"{metric} {unit}": point(of[f"selected_{unit}"]),
-        }
+        views[f"report -m {metric} -u {unit} --by {by}, selected"] = interval(
+            f"{metric} {unit}", of[f"selected_{unit}"])
     return views
 
 
@@ -112,15 +120,20 @@ def reports(path):
             views |= rows_view(path, metric, unit)
             tree = answer("tree", path, "-m", metric, "-u", unit)
             views[f"tree -m {metric} -u {unit}"] = {
-                f"{metric} {unit}": point(tree["nodes"][0]["total"]), **head(tree), **ends(tree),
+                **interval(f"{metric} {unit}", tree["nodes"][0]["total"]), **head(tree), **ends(tree),
             }
             diff = answer("diff", path, path, "-m", metric, "-u", unit)
             views[f"diff -m {metric} -u {unit}"] = {
-                f"{metric} {unit}": point(diff["total"]["before"]),
+                **interval(f"{metric} {unit}", diff["total"]["before"]),
                 "samples": diff["before"]["samples"], "duration": diff["before"]["duration_ns"],
             }
-            views[f"diff -m {metric} -u {unit}, after"] = {
-                f"{metric} {unit}": point(diff["total"]["after"]),
+            views[f"diff -m {metric} -u {unit}, after"] = interval(f"{metric} {unit}", diff["total"]["after"])
+            views[f"diff -m {metric} -u {unit}, change"] = {
+                "zero": 0, "changed rows": 0,
+            }
+            views[f"diff -m {metric} -u {unit}, of itself"] = {
+                "zero": point(diff["total"]["difference"]),
+                "changed rows": sum(row["significant"] for row in diff["rows"]),
             }
     return views
 
@@ -148,7 +161,7 @@ def timeline(path, of):
         return {}
     line = answer("timeline", path)
     last = line["points"][-1]
-    view = {"live bytes": point(last["live_bytes"]), **head(line), **ends(line)}
+    view = {**interval("live bytes", last["live_bytes"]), **head(line), **ends(line)}
     most = max((p["most_bytes"] or 0 for p in line["points"]), default=0)
     return {
         "timeline": view,
@@ -190,8 +203,19 @@ def leaks(path, of):
     if not of["has_history"]:
         return {}
     found = answer("leaks", path)
-    return {"leaks": {"left bytes": point(found["live_bytes"]), "left count": point(found["live_count"]),
-                      **head(found)}}
+    return {"leaks": {**interval("left bytes", found["live_bytes"]), **interval("left count", found["live_count"]),
+                      **head(found), **ends(found)}}
+
+
+def last_frame(path, of):
+    """The last state that top shows."""
+    if not of["has_history"]:
+        return {}
+    frame = json.loads(geiger("top", path, "--json", "-n", "1"))
+    return {"top": {**interval("live bytes", frame["live_bytes"]), "samples": frame["samples"],
+                    "dropped": frame["dropped"]},
+            "top, total": {**interval("live bytes", frame["total"]["self"]),
+                           **interval("live count", frame["total"]["count"])}}
 
 
 def query(path, text):
@@ -313,7 +337,8 @@ def exports(path, of):
 
 
 def merged_again(path, of):
-    """One profile alone, merged."""
+    """One profile alone, merged: estimates are the same.  A merge keeps sums for each stack,
+    not samples, so its intervals are others."""
     geiger("merge", "--quiet", "-o", "alone.geiger", path)
     alone = head(answer("report", "alone.geiger"))
     keys = ("live bytes", "live count", "allocated bytes", "allocated count", "left bytes", "left count", "samples")
@@ -377,7 +402,7 @@ def disagreements(views, slack):
 def look(name, path, note=None):
     of = answer("report", path)
     views, problems = {}, []
-    for make in (reports, timeline, moments, leaks, sql, page, exports, text_head, merged_again, imported_again):
+    for make in (reports, timeline, moments, leaks, last_frame, sql, page, exports, text_head, merged_again, imported_again):
         try:
             views |= make(path) if make is reports else make(path, of)
         except (RuntimeError, KeyError, TypeError, ValueError) as error:
@@ -390,7 +415,9 @@ def look(name, path, note=None):
 
 
 def record(name, *command, status=0, environment=None, every=EVERY):
-    done = subprocess.run([GEIGER, "record", "-i", every, "--seed", "7", "-o", f"{name}.geiger", "--", *command],
+    """Records by samples; an interval of None records every allocation."""
+    how = ["--exact"] if every is None else ["-i", every, "--seed", "7"]
+    done = subprocess.run([GEIGER, "record", *how, "-o", f"{name}.geiger", "--", *command],
                           capture_output=True, text=True, env={**os.environ, **(environment or {})})
     if done.returncode != status:
         raise RuntimeError(f"{name}: status {done.returncode}: {done.stderr}")
@@ -432,6 +459,8 @@ text = {str(n): "x" * n for n in range(800)}
 
 def run():
     look("one_process", "one.geiger", record("one", PROGRAM, "work"))
+    look("exact", "exact.geiger", record("exact", PROGRAM, "work", every=None))
+    look("exact_forks", "exact_forks.geiger", record("exact_forks", PROGRAM, "forks", every=None))
     look("forks", "forks.geiger", record("forks", PROGRAM, "forks"))
     turns = f"for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do {PROGRAM} work; done; true"
     look("processes_in_turn", "turns.geiger", record("turns", "sh", "-c", turns))

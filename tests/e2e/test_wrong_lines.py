@@ -145,12 +145,12 @@ WRONG_LINES = (
     ("record ./text.geiger", 126, "./text.geiger: Permission denied"),
 )
 
-# Commands that open a profile before anything else.
+# Commands that open a file first.
 READERS = ("report", "tree", "leaks", "timeline", "why", "sql", "check", "symbolize", "html", "pack", "faults",
            "merge", "import", "salvage", "top", "serve", "control")
 FULL = ("report", "tree", "leaks", "timeline", "sql", "report --json", "tree --json", "leaks --json",
         "timeline --json", "export -f csv", "export -f collapsed", "export -f pprof -o -")
-# What a person who is not the owner sees.
+# Answers to a user who does not own the files and the process.
 FOREIGN = (
     ("report secret.geiger", 1, "secret.geiger: Permission denied"),
     ("symbolize golden.geiger", 1, "a readonly database. Write a copy: geiger pack -o FILE."),
@@ -167,7 +167,7 @@ FOREIGN = (
 
 
 def snapshot():
-    """What there is in the folder, and its bytes."""
+    """Hashes of all files of the folder."""
     found = {}
     for path in sorted(pathlib.Path(".").rglob("*")):
         is_file = path.is_file()
@@ -221,7 +221,7 @@ def options_of(words):
 
 
 def every_command():
-    """What is wrong with every command in the same way."""
+    """Every command answers the same mistakes in the same way."""
     unknown, valueless = [], []
     for words in filter(runs, commands()):
         status = 125 if words == ["record"] else 2
