@@ -3,8 +3,9 @@
  * unseen_heirs - finds how long blocks may have lived on in forked processes.
  *
  * A block can have been inherited if its holder got it before the fork and freed it after the fork.
- * The heir's start is an upper bound of the fork's time.  All that the heir inherited was allocated
- * before the fork, so the last allocation among the inherited blocks that are known is a lower one.
+ * The heir starts at its fork, up to a tick of the kernel too early, or later.  All that the heir
+ * inherited was allocated before the fork, so the last allocation among the inherited blocks that
+ * are known is a lower bound of the fork's time.
  */
 #include "query/unseen_heirs.h"
 
@@ -12,7 +13,10 @@
 #include <stdlib.h>
 
 #include "base/binary_search.h"
+#include "base/time_units.h"
 #include "region/reader/view.h"
+
+#define TICK_NS (10 * GG_NS_PER_MS)
 
 struct gg_unseen_heir {
 	uint32_t ancestor, heir;
@@ -92,7 +96,7 @@ static int add_ancestors(struct gg_unseen_heirs *heirs, const struct gg_model *m
 		pair->ancestor = processes[process].parent;
 		pair->heir = heir;
 		pair->fork_least_ns = forks[process].least_ns;
-		pair->fork_most_ns = processes[process].start_ns;
+		pair->fork_most_ns = processes[process].start_ns + TICK_NS;
 		pair->until_ns = end_ns;
 		process = processes[process].parent;
 	}

@@ -6,9 +6,13 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
+#include "base/time_units.h"
 #include "record/process/origins.h"
 
 enum { SEARCH_PART = 10 };
+
+/* Workers that wake up together search at once, for 200 ms of time that comes later. */
+#define BURST_NS (2 * GG_NS_PER_S)
 
 struct forgotten_search {
 	struct gg_target *target;
@@ -81,16 +85,16 @@ int gg_forgotten_search(struct gg_target *target, const struct gg_region_view *v
 		gg_profile_writer_keep(writer, -ENOMEM);
 	if (search.blocks.used_count == 0 || writer->status < 0)
 		goto out;
-	if (start_ns < target->set->next_search_ns) {
-		target->set->forgot_early = true;
+	if (target->set->next_search_ns > start_ns + BURST_NS)
 		goto out;
-	}
 	if (gg_profile_writer_flush(writer) == 0)
 		gg_profile_writer_keep(writer, gg_profile_each_freed_sample(
 						       writer->profile, search.last_ns, fork_ns,
 						       compare, &search, writer->error));
 	gg_profile_writer_keep(writer, search.status);
-	target->set->next_search_ns = start_ns + SEARCH_PART * (gg_clock_monotonic_ns() - start_ns);
+	if (target->set->next_search_ns < start_ns)
+		target->set->next_search_ns = start_ns;
+	target->set->next_search_ns += SEARCH_PART * (gg_clock_monotonic_ns() - start_ns);
 out:
 	gg_map_done(&search.blocks);
 	return writer->status;

@@ -9,7 +9,7 @@
  *
  * Cost      a scan over the samples of the profile, some 0.2 s for a million, and none where all
  *           samples are known; siblings share what one of them has found.  All searches take a
- *           tenth of the time at most.
+ *           tenth of the time at most, after a burst of 0.2 s.
  * Misses    samples that compaction has made a part of an aggregate; sessions of `geiger check` and
  *           others that only read a region.
  * Threads   one owner at a time.

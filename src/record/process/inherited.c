@@ -33,6 +33,8 @@
 
 enum { COMPARED_MAX = 16 }; /* inherited samples that are compared with each process */
 
+#define IDLE_NS (100 * GG_NS_PER_MS) /* a child that takes longer to its region was idle */
+
 /*
  * Finds the process whose samples a forked process inherited.  That is usually its parent; but the
  * parent may have had no region or have executed another program.  So a process scores by how many
@@ -105,42 +107,48 @@ static void reconcile_ancestors(struct gg_target *target, const struct gg_region
 }
 
 /*
- * Returns the start of the process on CLOCK_MONOTONIC, up to a tick of 10 ms too early; 0: unknown.
- * The kernel counts ticks from the start of the machine, with the time in which it slept.
+ * Returns the time of the fork on CLOCK_MONOTONIC, up to a tick of 10 ms too early; 0: unknown, or
+ * so shortly before the region's start that the tick would make children overlap that were forked
+ * in turn.  The kernel counts ticks from the start of the machine, with the time in which it slept.
  */
-static uint64_t kernel_start_ns(const struct gg_target *target)
+static uint64_t fork_ns_of(const struct gg_target *target)
 {
-	uint64_t ticks = target->reader.header.process_start_ticks, start_ns, asleep_ns;
+	const struct gg_region_header *header = &target->reader.header;
 	long ticks_per_second = sysconf(_SC_CLK_TCK);
+	uint64_t now_ns = gg_clock_monotonic_ns(), boot_ns, fork_ns;
 	struct timespec boot;
 
-	if (ticks == 0 || ticks_per_second <= 0 || clock_gettime(CLOCK_BOOTTIME, &boot) < 0)
+	if (header->process_start_ticks == 0 || ticks_per_second <= 0 ||
+	    clock_gettime(CLOCK_BOOTTIME, &boot) < 0)
 		return 0;
-	asleep_ns = (uint64_t)boot.tv_sec * GG_NS_PER_S + (uint64_t)boot.tv_nsec;
-	asleep_ns -= gg_clock_monotonic_ns();
-	start_ns = ticks * (GG_NS_PER_S / (uint64_t)ticks_per_second);
-	return start_ns > asleep_ns ? start_ns - asleep_ns : 0;
+	boot_ns = (uint64_t)boot.tv_sec * GG_NS_PER_S + (uint64_t)boot.tv_nsec;
+	fork_ns = header->process_start_ticks * (GG_NS_PER_S / (uint64_t)ticks_per_second);
+	/* The two clocks are read one after the other, so less than a millisecond is no sleep. */
+	if (boot_ns > now_ns + GG_NS_PER_MS)
+		fork_ns = fork_ns > boot_ns - now_ns ? fork_ns - (boot_ns - now_ns) : 0;
+	/* The ticks of a region from before a restart of the machine are of another time. */
+	return fork_ns + IDLE_NS < header->start_monotonic_ns ? fork_ns : 0;
 }
 
 /*
- * Lets the process begin with its fork.  A block that it inherited is not younger than that.  A
- * region that is read after a restart of the machine has ticks of another time, so its start is an
- * upper bound.
+ * Lets the process begin with its fork, if each block that it inherited has a sample of the
+ * ancestor.  Otherwise what its own samples stand for would count twice, until the ancestor's free.
  */
 static void begin_at_fork(struct gg_target *target, const struct gg_region_view *view)
 {
 	struct gg_profile_writer *writer = target->writer;
-	uint64_t fork_ns = kernel_start_ns(target);
+	uint64_t fork_ns = fork_ns_of(target);
+	int64_t start_ns;
 
-	if (fork_ns > target->reader.header.start_monotonic_ns)
-		fork_ns = 0;
-	for (uint32_t i = 0; i < view->live_count; i++)
-		if (gg_target_is_inherited(target, &view->live[i]) &&
-		    view->live[i].time_ns > fork_ns)
-			fork_ns = view->live[i].time_ns;
-	if (fork_ns == 0 || fork_ns >= target->reader.header.start_monotonic_ns)
+	if (fork_ns == 0 || target->reader.header.control.active == 0)
 		return;
-	target->record.start_ns = gg_profile_writer_time(writer, fork_ns);
+	start_ns = gg_profile_writer_time(writer, fork_ns);
+	if (start_ns < 0)
+		start_ns = 0;
+	gg_forgotten_search(target, view, start_ns);
+	if (!has_all_origins(target, view) || start_ns >= target->record.start_ns)
+		return;
+	target->record.start_ns = start_ns;
 	gg_profile_writer_keep(writer, gg_profile_update_process(writer->profile, target->id,
 	                                                         &target->record, writer->error));
 }
@@ -185,7 +193,6 @@ int gg_inherited_take(struct gg_target *target, struct gg_error *error)
 	gg_assert(target->ancestor != target);
 	gg_target_use_ancestors(target);
 	begin_at_fork(target, &view);
-	gg_forgotten_search(target, &view, target->record.start_ns);
 	/* The process between the two may have ended before it created a region. */
 	if (target->parent == 0 && target->ancestor != NULL)
 		target->record.parent = target->parent = target->ancestor->id;
