@@ -16,7 +16,7 @@
 #include "base/time_units.h"
 #include "region/reader/view.h"
 
-#define TICK_NS (10 * GG_NS_PER_MS)
+#define FORK_SLACK_NS (10 * GG_NS_PER_MS)
 
 struct gg_unseen_heir {
 	uint32_t ancestor, heir;
@@ -96,7 +96,7 @@ static int add_ancestors(struct gg_unseen_heirs *heirs, const struct gg_model *m
 		pair->ancestor = processes[process].parent;
 		pair->heir = heir;
 		pair->fork_least_ns = forks[process].least_ns;
-		pair->fork_most_ns = processes[process].start_ns + TICK_NS;
+		pair->fork_most_ns = processes[process].start_ns + FORK_SLACK_NS;
 		pair->until_ns = end_ns;
 		process = processes[process].parent;
 	}

@@ -131,6 +131,21 @@ static uint64_t fork_ns_of(const struct gg_target *target)
 }
 
 /*
+ * True if the sample of an ancestor stands for each inherited block.  Once there was an orphan, the
+ * map of them does not tell those from samples that the search has found.
+ */
+static bool has_all_ancestors(const struct gg_target *target, const struct gg_region_view *view)
+{
+	if (!has_all_origins(target, view))
+		return false;
+	for (uint32_t i = 0; target->writer->counts.orphan_count > 0 && i < view->live_count; i++)
+		if (gg_target_is_inherited(target, &view->live[i]) &&
+		    gg_origins_is_orphan(target, &view->live[i]))
+			return false;
+	return true;
+}
+
+/*
  * Lets the process begin with its fork, if each block that it inherited has a sample of the
  * ancestor.  Otherwise what its own samples stand for would count twice, until the ancestor's free.
  */
@@ -146,7 +161,7 @@ static void begin_at_fork(struct gg_target *target, const struct gg_region_view 
 	if (start_ns < 0)
 		start_ns = 0;
 	gg_forgotten_search(target, view, start_ns);
-	if (!has_all_origins(target, view) || start_ns >= target->record.start_ns)
+	if (!has_all_ancestors(target, view) || start_ns >= target->record.start_ns)
 		return;
 	target->record.start_ns = start_ns;
 	gg_profile_writer_keep(writer, gg_profile_update_process(writer->profile, target->id,
