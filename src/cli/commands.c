@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/path.h"
 #include "cli/command.h"
 #include "cli/suggest.h"
 #include "record/regions/find_region.h"
@@ -58,12 +59,7 @@ static const char *last_word(const struct gg_command *command)
 /* True if the word is a pid, or the name of a profile: people forget the command before it. */
 static bool is_profile(const char *word)
 {
-	static const char ending[] = ".geiger";
-	size_t length = strlen(word);
-
-	return gg_find_region_is_pid(word) ||
-	       (length >= sizeof(ending) &&
-	        strcmp(word + length - (sizeof(ending) - 1), ending) == 0);
+	return gg_find_region_is_pid(word) || strcmp(gg_path_extension(word), ".geiger") == 0;
 }
 
 /* Looks a word up in a list of commands.  `family` is the command whose verbs they are, or NULL. */

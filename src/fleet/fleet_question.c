@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/binary_search.h"
 #include "fleet/fleet_schema.h"
 #include "fleet/fleet_statements.h"
 
@@ -528,17 +529,7 @@ static int compare_lives(const void *a, const void *b)
 /* The number of slots before a moment. */
 static size_t slots_before(const struct coverage *coverage, uint64_t moment_s)
 {
-	size_t low = 0, high = coverage->slots.count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (coverage->slots.items[middle] < moment_s)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return gg_lower_bound(0, coverage->slots.count, i, coverage->slots.items[i] < moment_s);
 }
 
 /* Counts the slots in which no process of a host ran: it held nothing there. */

@@ -120,14 +120,16 @@ def reports(path):
             views |= rows_view(path, metric, unit)
             tree = answer("tree", path, "-m", metric, "-u", unit)
             views[f"tree -m {metric} -u {unit}"] = {
-                **interval(f"{metric} {unit}", tree["nodes"][0]["total"]), **head(tree), **ends(tree),
+                **interval(f"{metric} {unit}", tree["nodes"][0]["total"]),
+                **head(tree), **ends(tree),
             }
             diff = answer("diff", path, path, "-m", metric, "-u", unit)
             views[f"diff -m {metric} -u {unit}"] = {
                 **interval(f"{metric} {unit}", diff["total"]["before"]),
                 "samples": diff["before"]["samples"], "duration": diff["before"]["duration_ns"],
             }
-            views[f"diff -m {metric} -u {unit}, after"] = interval(f"{metric} {unit}", diff["total"]["after"])
+            views[f"diff -m {metric} -u {unit}, after"] = interval(
+                f"{metric} {unit}", diff["total"]["after"])
             views[f"diff -m {metric} -u {unit}, change"] = {
                 "zero": 0, "changed rows": 0,
             }
@@ -203,7 +205,8 @@ def leaks(path, of):
     if not of["has_history"]:
         return {}
     found = answer("leaks", path)
-    return {"leaks": {**interval("left bytes", found["live_bytes"]), **interval("left count", found["live_count"]),
+    return {"leaks": {**interval("left bytes", found["live_bytes"]),
+                      **interval("left count", found["live_count"]),
                       **head(found), **ends(found)}}
 
 
@@ -337,8 +340,8 @@ def exports(path, of):
 
 
 def merged_again(path, of):
-    """One profile alone, merged: estimates are the same.  A merge keeps sums for each stack,
-    not samples, so its intervals are others."""
+    """One profile alone, merged: estimates are the same.  The intervals of a merge are others, and
+    are not compared."""
     geiger("merge", "--quiet", "-o", "alone.geiger", path)
     alone = head(answer("report", "alone.geiger"))
     keys = ("live bytes", "live count", "allocated bytes", "allocated count", "left bytes", "left count", "samples")
@@ -402,7 +405,8 @@ def disagreements(views, slack):
 def look(name, path, note=None):
     of = answer("report", path)
     views, problems = {}, []
-    for make in (reports, timeline, moments, leaks, last_frame, sql, page, exports, text_head, merged_again, imported_again):
+    for make in (reports, timeline, moments, leaks, last_frame, sql, page, exports, text_head,
+                 merged_again, imported_again):
         try:
             views |= make(path) if make is reports else make(path, of)
         except (RuntimeError, KeyError, TypeError, ValueError) as error:

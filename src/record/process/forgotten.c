@@ -19,7 +19,6 @@ struct forgotten_search {
 	const struct gg_region_view *view;
 	struct gg_map blocks; /* of unknown samples: from key_of() to the index in the view */
 	int64_t last_ns;      /* their latest allocation */
-	int status;
 };
 
 static uint64_t key_of(int64_t alloc_ns, uint64_t bytes, uint64_t address)
@@ -69,13 +68,12 @@ static int compare(const struct gg_profile_sample *freed, void *context)
 	if (time_of(search->target, sample) != freed->alloc_ns ||
 	    sample->size_bytes != freed->size_bytes || gg_target_address(sample) != freed->address)
 		return 0;
-	search->status = gg_origins_add_orphan(search->target, sample,
-	                                       freed->origin != 0 ? freed->origin : freed->id);
-	return search->status;
+	return gg_origins_add_orphan(search->target, sample,
+	                             freed->origin != 0 ? freed->origin : freed->id);
 }
 
-int gg_forgotten_search(struct gg_target *target, const struct gg_region_view *view,
-                        int64_t fork_ns)
+void gg_forgotten_search(struct gg_target *target, const struct gg_region_view *view,
+                         int64_t fork_ns)
 {
 	struct gg_profile_writer *writer = target->writer;
 	struct forgotten_search search = { .target = target, .view = view };
@@ -91,11 +89,9 @@ int gg_forgotten_search(struct gg_target *target, const struct gg_region_view *v
 		gg_profile_writer_keep(writer, gg_profile_each_freed_sample(
 						       writer->profile, search.last_ns, fork_ns,
 						       compare, &search, writer->error));
-	gg_profile_writer_keep(writer, search.status);
 	if (target->set->next_search_ns < start_ns)
 		target->set->next_search_ns = start_ns;
 	target->set->next_search_ns += SEARCH_PART * (gg_clock_monotonic_ns() - start_ns);
 out:
 	gg_map_done(&search.blocks);
-	return writer->status;
 }

@@ -22,6 +22,7 @@
 /*
  * Searches the profile for the samples of inherited blocks that no ancestor knows, so that
  * gg_origins_find() knows them from now on.  fork_ns: the target's fork, in session time.
+ * The writer's status has a failure.
  */
-int gg_forgotten_search(struct gg_target *target, const struct gg_region_view *view,
-                        int64_t fork_ns);
+void gg_forgotten_search(struct gg_target *target, const struct gg_region_view *view,
+                         int64_t fork_ns);
