@@ -9,7 +9,8 @@ nothing on standard output, and every file of the folder as it was before.
 Exit statuses: 2, the command line is wrong; 1, the work failed; geiger record has 125 for both,
 126 and 127 as env(1), because its other statuses are the command's.
 
-GEIGER, GOLDEN_PROFILE: programs.
+GEIGER, GOLDEN_PROFILE: programs.  AGENT: the agent's library; a build that has none says so where it
+needs one, and nothing else is judged there.
 """
 
 import hashlib
@@ -24,6 +25,7 @@ from sentences import check, in_scratch, skip
 
 GEIGER = os.environ["GEIGER"]
 NO_PID = str((1 << 22) + 1)  # above the kernel's largest pid_max
+NO_AGENT = "the agent's library libgeiger-agent.so is not there"
 SECONDS = 60
 
 WRONG_LINES = (
@@ -183,6 +185,8 @@ def answered(arguments, stdout=subprocess.PIPE, **options):
 def judge(line, status, fragment, done, before):
     """Each way in which an answer is bad."""
     said = done.stderr.rstrip("\n")
+    if "AGENT" not in os.environ and NO_AGENT in said:
+        fragment = NO_AGENT
     ends_well = re.search(r"[.?\w\])]$", said)
     problems = (
         done.returncode != status and f"status {done.returncode}, not {status}",
