@@ -12,6 +12,9 @@
 #define DENSITY_NS 300e6
 #define DEBT_NS    1000e6
 
+/* Hooks that leave no room are a debt of at most the share of this much program time. */
+#define HOOKS_DEBT_NS 3000e6
+
 /* A window of so many samples knows its density to 12.5 % (a standard deviation of the count). */
 enum { PRECISE_SAMPLES = 64 };
 
@@ -112,6 +115,7 @@ static void account(struct gg_overhead_control *c, const struct gg_overhead_wind
                     double program_ns)
 {
 	double credit_ns = c->options.share * DEBT_NS;
+	double hooks_debt_ns = c->options.share * HOOKS_DEBT_NS;
 	double above_ns = (c->hooks_share + left_share(c) - c->options.share) * program_ns;
 
 	c->program_ns += program_ns;
@@ -120,9 +124,9 @@ static void account(struct gg_overhead_control *c, const struct gg_overhead_wind
 	c->charged_ns += w->charged_ns;
 	c->debt_ns += w->sampling_ns + w->charged_ns - left_share(c) * program_ns;
 	c->debt_ns = at_least(c->debt_ns, -credit_ns);
-	/* Hooks that leave no room are a debt of at most this, which calmer times pay back. */
-	if (above_ns > 0 && c->debt_ns < credit_ns)
-		c->debt_ns = at_most(c->debt_ns + above_ns, credit_ns);
+	/* Calmer times pay for hooks that left no room. */
+	if (above_ns > 0 && c->debt_ns < hooks_debt_ns)
+		c->debt_ns = at_most(c->debt_ns + above_ns, hooks_debt_ns);
 }
 
 uint64_t gg_overhead_control_step(struct gg_overhead_control *c, const struct gg_overhead_window *w)
