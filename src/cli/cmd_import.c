@@ -170,7 +170,7 @@ const struct gg_command gg_command_import = {
 		"Reads, plain or compressed by gzip or zstd, found out by what is in the file:\n"
 		"jemalloc's heap_v2, gperftools' heap profiles, pprof (Go, tcmalloc and others),\n"
 		"OTLP profiles, Perfetto, heaptrack's interpreted data, V8's .heapprofile,\n"
-		"Java's .jfr, .NET's .nettrace, and collapsed stacks.\n"
+		"Java's .jfr, .NET's .nettrace, PyPy's heap dumps, and collapsed stacks.\n"
 		"http://localhost:6060/debug/pprof/heap is fetched from a program of Go.\n"
 		"- is standard input. Several files are several processes, whose numbers add up;\n"
 		"compare two moments of one process by 'geiger diff' instead.\n\n"

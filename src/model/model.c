@@ -12,6 +12,14 @@
 #include "base/binary_search.h"
 #include "profile/live_at_end.h"
 
+uint32_t gg_model_aggregate_kind(const struct gg_model *model,
+                                 const struct gg_profile_aggregate *aggregate)
+{
+	uint32_t kind = model->aggregate_kinds[aggregate - model->aggregates];
+
+	return kind != UINT32_MAX ? kind : (uint32_t)model->kind_count;
+}
+
 void gg_model_add_aggregate(const struct gg_model *model, struct gg_tally *tally,
                             const struct gg_profile_aggregate *aggregate)
 {

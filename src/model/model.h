@@ -195,6 +195,7 @@ struct gg_model {
 	 * the sums in the aggregates are all that is known, and intervals allow for that.
 	 */
 	const struct gg_tally *aggregate_tallies;
+	const uint32_t *aggregate_kinds; /* by aggregate; see gg_model_aggregate_kind() */
 	size_t aggregate_count;
 
 	/*
@@ -338,6 +339,10 @@ GG_MUST_CHECK int gg_model_validate(const struct gg_model *model, struct gg_erro
  */
 GG_MUST_CHECK int gg_model_set_aggregate_tallies(struct gg_model *model,
                                                  const struct gg_tally *tallies, size_t count);
+
+/* Returns the number of the aggregate's allocation class; kind_count: the profile did not keep it. */
+uint32_t gg_model_aggregate_kind(const struct gg_model *model,
+                                 const struct gg_profile_aggregate *aggregate);
 
 /*
  * Adds an aggregate of the model to the tally; conservative where third cumulants are missing

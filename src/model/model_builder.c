@@ -35,6 +35,7 @@ void gg_model_builder_free(struct gg_model_builder *builder)
 	gg_array_done(&builder->samples);
 	gg_array_done(&builder->aggregates);
 	gg_array_done(&builder->aggregate_tallies);
+	gg_array_done(&builder->aggregate_kinds);
 	gg_array_done(&builder->processes);
 	gg_array_done(&builder->process_sessions);
 	gg_array_done(&builder->process_until_ns);
@@ -108,6 +109,7 @@ static void publish_samples(struct gg_model_builder *builder)
 	model->aggregates = builder->aggregates.items;
 	model->aggregate_count = builder->aggregates.count;
 	model->aggregate_tallies = builder->aggregate_tallies.items;
+	model->aggregate_kinds = builder->aggregate_kinds.items;
 	model->kinds = builder->kinds.items;
 	model->kind_count = builder->kinds.count;
 	model->heaps = builder->heaps.items;

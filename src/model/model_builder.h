@@ -32,6 +32,7 @@ struct gg_model_builder {
 	struct gg_model_sample_array samples;
 	GG_ARRAY(struct gg_profile_aggregate) aggregates;
 	GG_ARRAY(struct gg_tally) aggregate_tallies;
+	GG_ARRAY(uint32_t) aggregate_kinds; /* UINT32_MAX: not kept */
 	GG_ARRAY(struct gg_profile_process) processes;
 	GG_ARRAY(uint32_t) process_sessions;
 	GG_ARRAY(int64_t) process_until_ns;

@@ -278,12 +278,33 @@ static int read_type(uint32_t id, const char *name, void *context)
 	return read_name(load, &load->type_names, &load->types, id, name);
 }
 
+/* UINT32_MAX: the aggregate has none. */
+static int find_kind(struct gg_model_load *load, const struct gg_profile_aggregate *aggregate,
+                     uint32_t *ret_kind)
+{
+	uint64_t key = gg_model_load_kind_key(load, aggregate->is_mapping, aggregate->heap,
+	                                      aggregate->type);
+	uint64_t found = gg_map_get(&load->aggregate_kinds, key);
+
+	*ret_kind = UINT32_MAX;
+	if (!aggregate->has_kind)
+		return 0;
+	if (found != GG_MAP_NONE) {
+		*ret_kind = (uint32_t)found;
+		return 0;
+	}
+	if (gg_model_load_kind(load, key, ret_kind) < 0)
+		return -ENOMEM;
+	return gg_map_put(&load->aggregate_kinds, key, *ret_kind);
+}
+
 static int read_aggregate(const struct gg_profile_aggregate *aggregate, void *context)
 {
 	struct gg_model_load *load = context;
 	struct gg_profile_aggregate *kept = gg_array_add(&load->builder->aggregates);
+	uint32_t *kind = gg_array_add(&load->builder->aggregate_kinds);
 
-	if (kept == NULL)
+	if (kept == NULL || kind == NULL || find_kind(load, aggregate, kind) < 0)
 		return out_of_memory(load);
 	*kept = *aggregate;
 	kept->process = gg_model_load_number(&load->processes, aggregate->process);
@@ -552,6 +573,7 @@ static void done(struct gg_model_load *load)
 	gg_array_done(&load->looks);
 	gg_array_done(&load->heap_names);
 	gg_array_done(&load->type_names);
+	gg_map_done(&load->aggregate_kinds);
 }
 
 static int load_one(struct gg_model_builder *builder, struct gg_profile *profile, int64_t shift_ns,

@@ -20,8 +20,10 @@ struct gg_model_load {
 	struct gg_numbers processes, threads, modules, frames, stacks, heaps, types;
 	struct gg_numbers looks;                           /* number + 1 */
 	struct gg_model_text_array heap_names, type_names; /* number 0 means none */
-	size_t first_loss, first_pause;                    /* index of this file's first */
-	size_t first_look_block;                           /* the same */
+	struct gg_map
+		aggregate_kinds; /* kind by gg_model_load_kind_key(), of this file's aggregates */
+	size_t first_loss, first_pause; /* index of this file's first */
+	size_t first_look_block;        /* the same */
 };
 
 static inline uint32_t gg_model_load_number(const struct gg_numbers *numbers, uint32_t id)
@@ -55,6 +57,12 @@ GG_MUST_CHECK int gg_model_load_looks(struct gg_model_load *load);
 typedef size_t gg_sample_number(uint64_t id, const void *context);
 void gg_model_settle_looks(struct gg_model_load *load, gg_sample_number *number_of,
                            const void *context);
+
+/* A key of an allocation class: mapping or not, heap, and type, which are ids of this file. */
+uint64_t gg_model_load_kind_key(const struct gg_model_load *load, bool is_mapping, uint32_t heap,
+                                uint32_t type);
+/* Gives that class its number in the model.  -ENOMEM. */
+GG_MUST_CHECK int gg_model_load_kind(struct gg_model_load *load, uint64_t key, uint32_t *ret_kind);
 
 /* Reads the samples, after everything that they refer to has been read. */
 GG_MUST_CHECK int gg_model_load_samples(struct gg_model_load *load);

@@ -50,13 +50,21 @@ static void note_time(struct sample_part *part, int64_t time_ns)
 		part->end_ns = time_ns;
 }
 
-/* The part's number of the sample's allocation class: mapping or not, heap, and type. */
+uint64_t gg_model_load_kind_key(const struct gg_model_load *load, bool is_mapping, uint32_t heap,
+                                uint32_t type)
+{
+	return (uint64_t)is_mapping << 63 |
+	       (uint64_t)gg_model_load_number(&load->heaps, heap) << 32 |
+	       gg_model_load_number(&load->types, type);
+}
+
+/* The part's number of the sample's allocation class. */
 static int find_kind(struct sample_part *part, const struct gg_profile_sample *sample,
                      uint32_t *ret_kind)
 {
-	uint64_t key = (uint64_t)((sample->flags & GG_PROFILE_SAMPLE_MAPPING) != 0) << 63 |
-	               (uint64_t)gg_model_load_number(&part->load->heaps, sample->heap) << 32 |
-	               gg_model_load_number(&part->load->types, sample->type);
+	uint64_t key = gg_model_load_kind_key(part->load,
+	                                      (sample->flags & GG_PROFILE_SAMPLE_MAPPING) != 0,
+	                                      sample->heap, sample->type);
 	uint64_t number = gg_map_get(&part->kinds, key), *kept;
 
 	if (number == GG_MAP_NONE) {
@@ -193,8 +201,8 @@ static int number_kind(struct gg_model_builder *builder, const struct gg_model_k
 	return 0;
 }
 
-/* The model's allocation class for a key: "malloc", "pool: Node". */
-static int name_kind(struct gg_model_load *load, uint64_t key, uint32_t *ret_kind)
+/* Its name is "malloc" or "pool: Node". */
+int gg_model_load_kind(struct gg_model_load *load, uint64_t key, uint32_t *ret_kind)
 {
 	struct gg_model_builder *builder = load->builder;
 	uint32_t heap = (uint32_t)(key >> 32) & INT32_MAX, type = (uint32_t)key;
@@ -225,7 +233,7 @@ static int settle_kinds(struct gg_model_load *load, struct sample_part *part)
 	int status = kinds == NULL ? -ENOMEM : 0;
 
 	for (size_t i = 0; i < part->kind_keys.count && status == 0; i++) {
-		status = name_kind(load, part->kind_keys.items[i], &kinds[i]);
+		status = gg_model_load_kind(load, part->kind_keys.items[i], &kinds[i]);
 		are_same &= kinds[i] == i;
 	}
 	for (size_t i = 0; i < part->samples.count && status == 0 && !are_same; i++)

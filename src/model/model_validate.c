@@ -90,6 +90,8 @@ static int check_samples(const struct gg_model *model, struct gg_error *error)
 		    aggregate->stack >= model->stack_count)
 			return wrong(error, "aggregate", i,
 			             "its process, thread, or stack does not exist");
+		if (gg_model_aggregate_kind(model, aggregate) > model->kind_count)
+			return wrong(error, "aggregate", i, "its kind does not exist");
 		total += aggregate->sums.sample_count;
 	}
 	if (total != model->sample_total)

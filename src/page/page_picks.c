@@ -25,7 +25,7 @@ static void take_aggregate(struct gg_page_pick *pick, const struct gg_model *mod
 	pick->process = aggregate->process;
 	pick->thread = aggregate->thread;
 	pick->top = model->stacks[aggregate->stack].top;
-	pick->kind = (uint32_t)model->kind_count; /* reports call this kind "[not kept]" */
+	pick->kind = gg_model_aggregate_kind(model, aggregate);
 	pick->born_least_ns = aggregate->from_ns + 1;
 	if (aggregate->to_ns == GG_TIME_NONE) {
 		pick->born_ns = aggregate->from_ns + bucket;

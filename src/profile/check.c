@@ -116,6 +116,8 @@ static const struct {
 	{ GG_PROFILE_VERSION_FAULT, REFERENCE("fault", "stack", "stack") },
 	{ GG_PROFILE_VERSION_FAULT, REFERENCE("fault", "alloc_stack", "stack") },
 	{ GG_PROFILE_VERSION_FAULT, REFERENCE("fault", "free_stack", "stack") },
+	{ GG_PROFILE_VERSION_AGGREGATE_KIND, REFERENCE("coarse", "heap", "heap") },
+	{ GG_PROFILE_VERSION_AGGREGATE_KIND, REFERENCE("coarse", "type", "type") },
 };
 
 struct checking {

@@ -4,7 +4,7 @@
  *
  * Compaction works in passes.  A pass over the samples takes those that were freed before the end
  * of a bucket, and adds them to aggregates by (bucket of allocation, bucket of free, process,
- * thread, stack, size class, unknown errors).  A pass over the aggregates does the same with longer
+ * thread, stack, size class, heap, type, unknown errors).  A pass over the aggregates does the same with longer
  * buckets.  Each call processes a batch of rows in the order of their ids.  One transaction adds
  * their sums to the aggregates and deletes the rows, so a kill leaves a profile with equal sums
  * before and after any batch.
@@ -39,9 +39,9 @@ enum { KEY_MAX = 500000 };
 
 /*
  * Compaction gives up one more of these in each pass while there are too many aggregates: threads,
- * size classes, and from JOIN_TIMES on half of the resolution in time.
+ * size classes, heaps and types, and from JOIN_TIMES on half of the resolution in time.
  */
-enum { JOIN_THREADS = 1, JOIN_SIZES = 2, JOIN_TIMES = 3, JOINS_MAX = 12 };
+enum { JOIN_THREADS = 1, JOIN_SIZES = 2, JOIN_KINDS = 3, JOIN_TIMES = 4, JOINS_MAX = 13 };
 
 enum { SIZES_MIXED = 255 }; /* gg_profile_aggregate.size_class */
 
@@ -49,10 +49,13 @@ enum pass { PASS_NONE, PASS_SAMPLES, PASS_ROWS };
 
 struct bucket_key {
 	int64_t from_ns, to_ns;
-	uint32_t process, thread, stack;
+	uint32_t process, thread, stack, heap, type;
 	uint16_t size_class;
-	uint16_t unknown_errors; /* 1 << enum gg_quantity; they must not spread to known ones */
+	uint8_t unknown_errors; /* 1 << enum gg_quantity; they must not spread to known ones */
+	uint8_t kind_bits;      /* KIND_* */
 };
+
+enum { KIND_KNOWN = 1, KIND_MAPPING = 2 };
 
 /* An aggregate that this pass has made, indexed by the key's id - 1. */
 struct made_row {
@@ -131,7 +134,12 @@ static struct gg_profile_aggregate *part_of(struct gg_compaction *compaction,
 			                                   .from_ns = key->from_ns,
 			                                   .to_ns = key->to_ns,
 			                                   .size_class = key->size_class,
-			                                   .unknown_errors = key->unknown_errors };
+			                                   .unknown_errors = key->unknown_errors,
+			                                   .has_kind = key->kind_bits != 0,
+			                                   .is_mapping = (key->kind_bits &
+			                                                  KIND_MAPPING) != 0,
+			                                   .heap = key->heap,
+			                                   .type = key->type };
 		gg_buf_append(&compaction->parts, &part, sizeof(part));
 		if (compaction->parts.failed)
 			return NULL;
@@ -153,9 +161,14 @@ static uint32_t size_class_of(uint64_t size_bytes)
 }
 
 /* The error of a biased sampler is not known. */
-static uint16_t unknown_errors_of(const struct gg_draw *draw)
+static uint8_t unknown_errors_of(const struct gg_draw *draw)
 {
 	return draw->scheme == GG_SCHEME_BIASED ? 1 << GG_BYTES | 1 << GG_ALLOCATIONS : 0;
+}
+
+static uint8_t kind_bits_of(uint32_t sample_flags)
+{
+	return KIND_KNOWN | ((sample_flags & GG_PROFILE_SAMPLE_MAPPING) != 0 ? KIND_MAPPING : 0);
 }
 
 static double skew_of(const struct gg_tally *tally, enum gg_quantity quantity)
@@ -172,6 +185,9 @@ static int compact_sample(struct gg_compaction *compaction, const struct gg_prof
 		                  .process = sample->process,
 		                  .thread = sample->thread,
 		                  .stack = sample->stack,
+		                  .heap = sample->heap,
+		                  .type = sample->type,
+		                  .kind_bits = kind_bits_of(sample->flags),
 		                  .size_class = (uint16_t)size_class_of(sample->size_bytes),
 		                  .unknown_errors = unknown_errors_of(&sample->draw) };
 	struct gg_profile_aggregate *sums = part_of(compaction, &key);
@@ -267,10 +283,11 @@ static int scan_samples(struct gg_profile *profile, const struct gg_compaction_r
 		&reading, profile,
 		profile->version < GG_PROFILE_VERSION_LOOK
 			? "select id, t_free, t_alloc, process, thread, stack, size, scheme,"
-			  " interval, offset, marks, origin from sample where id > ?"
-			  " order by id limit ?"
+			  " interval, offset, marks, origin, heap, type, flags"
+			  " from sample where id > ? order by id limit ?"
 			: "select id, t_free, t_alloc, process, thread, stack, size, scheme,"
-			  " interval, offset, marks, origin from sample where id > ?"
+			  " interval, offset, marks, origin, heap, type, flags"
+			  " from sample where id > ?"
 			  " and id not in (select sample from look_block where sample is not null)"
 			  " order by id limit ?");
 	if (reading.statement != NULL) {
@@ -296,6 +313,9 @@ static int scan_samples(struct gg_profile *profile, const struct gg_compaction_r
 		sample.draw.sample_point_count = (uint32_t)gg_row_reader_integer(&reading, 0,
 		                                                                 UINT32_MAX);
 		sample.origin = gg_row_reader_bits(&reading);
+		sample.heap = gg_row_reader_id(&reading, GG_DENSE_HEAP);
+		sample.type = gg_row_reader_id(&reading, GG_DENSE_TYPE);
+		sample.flags = (uint32_t)gg_row_reader_integer(&reading, 0, UINT32_MAX);
 		if (shares) {
 			status = compact_shared(profile, &sample, rule->bucket_ns);
 			continue;
@@ -332,6 +352,8 @@ static int compact_row(struct gg_compaction *compaction, struct gg_row_reader *r
 		key.thread = 0;
 	if (compaction->joins >= JOIN_SIZES)
 		key.size_class = SIZES_MIXED;
+	if (compaction->joins >= JOIN_KINDS)
+		key.heap = key.type = key.kind_bits = 0;
 	sums = part_of(compaction, &key);
 	if (sums == NULL)
 		return -ENOMEM;
@@ -373,6 +395,14 @@ static int64_t bucket_for(const struct gg_compaction *compaction,
 	return bucket_ns;
 }
 
+#define ROW_KEY                                                               \
+	" id, to_ns, bucket_ns, from_ns, process, thread, stack, size_class," \
+	" count_variance is null, bytes_variance is null, "
+#define ROW_SUMS                                                                  \
+	" interval, samples, size, count, count_variance, bytes, bytes_variance," \
+	" count_skew, bytes_skew, lifetime_ns from coarse"                        \
+	" where id > ? and id <= ? and coalesce(lost, 0) & 8 = 0 order by id limit ?"
+
 static int scan_rows(struct gg_profile *profile, const struct gg_compaction_rule *rule,
                      struct gg_error *error)
 {
@@ -381,14 +411,11 @@ static int scan_rows(struct gg_profile *profile, const struct gg_compaction_rule
 	uint32_t count = 0;
 	int status = 0;
 
-	gg_row_reader_begin(
-		&reading, profile,
-		"select id, to_ns, bucket_ns, from_ns, process, thread, stack, size_class,"
-		" count_variance is null, bytes_variance is null,"
-		" interval, samples, size, count, count_variance, bytes, bytes_variance,"
-		" count_skew, bytes_skew, lifetime_ns from coarse"
-		/* Exact aggregates (bit 8) stay: a row cannot hold both these and estimates. */
-		" where id > ? and id <= ? and coalesce(lost, 0) & 8 = 0 order by id limit ?");
+	/* Exact aggregates (bit 8) stay: a row cannot hold both these and estimates. */
+	gg_row_reader_begin(&reading, profile,
+	                    profile->version < GG_PROFILE_VERSION_AGGREGATE_KIND
+	                            ? "select" ROW_KEY "0, null, null," ROW_SUMS
+	                            : "select" ROW_KEY "lost >> 5 & 3, heap, type," ROW_SUMS);
 	if (reading.statement != NULL) {
 		sqlite3_bind_int64(reading.statement, 1, compaction->position);
 		sqlite3_bind_int64(reading.statement, 2, compaction->last);
@@ -413,10 +440,14 @@ static int scan_rows(struct gg_profile *profile, const struct gg_compaction_rule
 			key.unknown_errors |= 1 << GG_ALLOCATIONS;
 		if (gg_row_reader_integer(&reading, 0, 1) != 0)
 			key.unknown_errors |= 1 << GG_BYTES;
+		key.kind_bits = (uint8_t)gg_row_reader_integer(&reading, 0, 3);
+		key.heap = gg_row_reader_id(&reading, GG_DENSE_HEAP);
+		key.type = gg_row_reader_id(&reading, GG_DENSE_TYPE);
 		wanted_ns = bucket_for(compaction, rule, key.to_ns);
 		if (bucket_ns >= wanted_ns &&
 		    (compaction->joins < JOIN_THREADS || key.thread == 0) &&
-		    (compaction->joins < JOIN_SIZES || key.size_class == SIZES_MIXED))
+		    (compaction->joins < JOIN_SIZES || key.size_class == SIZES_MIXED) &&
+		    (compaction->joins < JOIN_KINDS || key.kind_bits == 0))
 			continue;
 		if (wanted_ns < bucket_ns)
 			wanted_ns = bucket_ns;

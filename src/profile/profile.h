@@ -39,7 +39,7 @@ struct gg_profile;
 
 enum {
 	GG_PROFILE_APPLICATION_ID = 0x47454947, /* "GEIG": `file` and SQLite show it */
-	GG_PROFILE_VERSION = 7,                 /* user_version of the schema */
+	GG_PROFILE_VERSION = 8,                 /* user_version of the schema */
 };
 
 /* True if the head of an open file says that it is a profile, complete or not, of any version. */

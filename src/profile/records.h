@@ -217,6 +217,12 @@ struct gg_profile_aggregate {
 	 */
 	bool is_exact;
 	bool is_temporary; /* exact: its thread freed each before it allocated the next one */
+	/*
+	 * All its samples have this heap and type, as in gg_profile_sample, and are mappings or
+	 * not.  If it does not have a kind, nobody knows, and heap and type are 0.
+	 */
+	bool has_kind, is_mapping;
+	uint32_t heap, type;
 };
 
 struct gg_profile_total {

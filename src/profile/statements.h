@@ -80,6 +80,8 @@ enum { GG_PROFILE_VERSION_LOOK = 5 };
 enum { GG_PROFILE_VERSION_ATTACH = 6 };
 /* The first version with memory errors. */
 enum { GG_PROFILE_VERSION_FAULT = 7 };
+/* The first version whose table `coarse` has the columns heap and type. */
+enum { GG_PROFILE_VERSION_AGGREGATE_KIND = 8 };
 
 enum { GG_DATABASE_END_BYTES = 8 }; /* size of t_free and the freeing thread */
 

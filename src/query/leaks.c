@@ -346,7 +346,16 @@ static void judge_stacks(struct leaks_run *run)
 	}
 }
 
-/* Adds up the live blocks of a stack by type.  Aggregates name no types. */
+/* Aggregates that keep no type count as blocks without one. */
+static uint32_t type_of_aggregate(const struct gg_model *model,
+                                  const struct gg_profile_aggregate *aggregate)
+{
+	uint32_t kind = gg_model_aggregate_kind(model, aggregate);
+
+	return kind < model->kind_count ? model->kinds[kind].type : 0;
+}
+
+/* Adds up the live blocks of a stack by type. */
 static int add_up_types(const struct leaks_run *run, uint32_t stack, struct gg_type_sums *sums)
 {
 	const struct gg_model *model = run->model;
@@ -369,7 +378,7 @@ static int add_up_types(const struct leaks_run *run, uint32_t stack, struct gg_t
 
 		if (!find_exact(run, aggregate, &block) || !block.is_left)
 			continue;
-		tally = gg_type_sums_find(sums, 0);
+		tally = gg_type_sums_find(sums, type_of_aggregate(model, aggregate));
 		if (tally == NULL)
 			return -ENOMEM;
 		gg_model_add_aggregate(model, tally, aggregate);

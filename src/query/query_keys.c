@@ -69,10 +69,13 @@ uint32_t *gg_query_rows_of_keys(const struct gg_model *model, const struct gg_qu
 	return row_of_key;
 }
 
-/* Aggregates do not know their allocation class; one extra key after all others serves them. */
+/* One extra key after all others serves aggregates whose allocation class was not kept. */
 uint32_t gg_query_key_of_aggregate(const struct gg_query_filter *filter,
                                    const struct gg_profile_aggregate *aggregate)
 {
+	const struct gg_model *model = filter->model;
+	uint32_t kind = gg_model_aggregate_kind(model, aggregate);
+
 	switch (filter->query.by) {
 	case GG_BY_THREAD:
 		return aggregate->thread;
@@ -84,13 +87,15 @@ uint32_t gg_query_key_of_aggregate(const struct gg_query_filter *filter,
 		return aggregate->size_class < SIZE_KEY_COUNT ? aggregate->size_class
 		                                              : SIZE_KEY_COUNT - 1;
 	case GG_BY_KIND:
-		return (uint32_t)filter->model->kind_count;
+		return kind;
 	case GG_BY_HEAP:
-		return (uint32_t)filter->model->heap_count;
+		return kind < model->kind_count ? model->kinds[kind].heap
+		                                : (uint32_t)model->heap_count;
 	case GG_BY_TYPE:
-		return (uint32_t)filter->model->type_count;
+		return kind < model->kind_count ? model->kinds[kind].type
+		                                : (uint32_t)model->type_count;
 	default:
-		return filter->model->stacks[aggregate->stack].top;
+		return model->stacks[aggregate->stack].top;
 	}
 }
 

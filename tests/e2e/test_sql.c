@@ -239,7 +239,7 @@ TEST(nothing_can_be_changed)
 	expect("select 1; select 2", NULL, 2, "more than one statement");
 	expect("", NULL, 2, "there is no question");
 	expect("select nobody", NULL, 2, "no such column: nobody");
-	expect("pragma user_version", "--csv", 0, "user_version\n7\n");
+	expect("pragma user_version", "--csv", 0, "user_version\n8\n");
 }
 
 /* Runs a command on the file and expects a part of what it prints, to either stream. */

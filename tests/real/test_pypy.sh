@@ -53,4 +53,35 @@ sys.exit(not told < live["high"] or not live["low"] < 1.15 * told)' "$told"
 }
 cd "$scratch" || exit 1
 check the_memory_of_the_collector_is_seen arenas
+
+# PyPy's own list of what is live, by type.  Each Node has a list of one number.
+cat >"$real_input/dump.py" <<'END'
+import gc
+class Node:
+    def __init__(self, n): self.n, self.text, self.list = n, "x%d" % n, [n]
+kept = [Node(i) for i in range(30000)]
+gc.collect()
+gc.dump_rpy_heap("heap.dump")
+END
+dumped() {
+	pypy3 "$real_input/dump.py" && "$GEIGER" import --quiet heap.dump -o dump.geiger || return 1
+	"$GEIGER" report dump.geiger --by type --limit 0 --json >types.json
+	python3 -c '
+import array, json
+words = array.array("q", open("heap.dump", "rb").read())
+count = size = at = 0
+while at < len(words):
+    count, size = count + (words[at] != 0), size + words[at + 2]
+    at = words.index(-1, at + 3) + 1
+report = json.load(open("types.json"))
+totals = report["totals"]
+for name, wanted in ("live_bytes", size), ("live_count", count):
+    found = totals[name]
+    assert found["low"] == found["estimate"] == found["high"] == wanted, (name, found, wanted)
+lists = [row for row in report["rows"] if row["type"].endswith("W_ListObject")]
+assert len(lists) == 1 and 30000 <= lists[0]["samples"] < 31000, lists' || return 1
+	rm typeids.txt
+	"$GEIGER" import --quiet heap.dump -o numbers.geiger && "$GEIGER" report numbers.geiger | grep -q 'Types have numbers'
+}
+check a_dump_of_its_heap_is_imported_by_type dumped
 finish

@@ -430,6 +430,105 @@ TEST(a_heapprofile_of_v8_is_the_sum_of_its_tree)
 	}
 }
 
+/* --- PyPy ---------------------------------------------------------------------------------- */
+
+/* Two roots, the mark behind them, and three objects of two types. */
+static const int64_t pypy_dump[] = {
+	0x7f00001000,
+	2,
+	24,
+	0x7f00002000,
+	-1, /* */
+	0x7f00001100,
+	5,
+	16,
+	-1, /* */
+	0,
+	0,
+	0,
+	-1, /* */
+	0x7f00002000,
+	2,
+	100,
+	0x7f00001000,
+	0x7f00001100,
+	-1,
+	0x7f00002100,
+	2,
+	1,
+	-1, /* */
+	0x7f00002200,
+	5,
+	3,
+	0x7f00002000,
+	-1,
+};
+
+struct pypy_types {
+	int rows;
+	double bytes, count;
+};
+
+static int add_pypy_row(const struct gg_profile_aggregate *aggregate, void *context)
+{
+	struct pypy_types *types = context;
+
+	CHECK(aggregate->has_kind && aggregate->heap == 1 && aggregate->stack > 0);
+	CHECK(gg_fixed_value(aggregate->sums.bytes_variance) == 0);
+	types->rows++;
+	types->bytes += gg_fixed_value(aggregate->sums.bytes) * aggregate->type;
+	types->count += gg_fixed_value(aggregate->sums.count) * aggregate->type;
+	return 0;
+}
+
+TEST(a_heap_dump_of_pypy_is_exact_by_type)
+{
+	struct gg_profile *profile = import_test_file(pypy_dump, sizeof(pypy_dump), NULL);
+	struct pypy_types types = { 0 };
+	struct imported_sums sums;
+
+	if (!CHECK_MSG(profile != NULL, "%s: %s", import_error.place, import_error.message))
+		return;
+	CHECK_EQ_STR(import_result.format, "heap dump of PyPy");
+	sums = imported_sums_of(profile);
+	CHECK(sums.live == 144 && sums.live_count == 5 && sums.live_variance == 0);
+	CHECK(gg_profile_each_aggregate(profile, add_pypy_row, &types, &import_error) == 0);
+	CHECK(types.rows == 2 && types.bytes == 125 + 2 * 19 && types.count == 3 + 2 * 2);
+	gg_profile_close(profile);
+}
+
+TEST(a_heap_dump_of_pypy_that_is_cut_or_wrong_is_refused)
+{
+	int64_t bad[sizeof(pypy_dump) / sizeof(*pypy_dump)];
+	static const struct {
+		size_t word;
+		int64_t value;
+		const char *place, *message;
+	} faults[] = {
+		{ 5, 0x7f00001101, "test: offset 40", "address" },
+		{ 6, -3, "test: offset 48", "type" },
+		{ 7, INT64_MIN, "test: offset 56", "size" },
+	};
+
+	for (size_t length = 32; length < sizeof(pypy_dump); length += 4) {
+		struct gg_profile *profile = import_test_file(pypy_dump, length, NULL);
+
+		/* Some cuts are between two objects. */
+		if (profile == NULL)
+			CHECK_MSG(strstr(import_error.message, "truncated") != NULL, "%zu: %s",
+			          length, import_error.message);
+		gg_profile_close(profile);
+	}
+	for (size_t i = 0; i < sizeof(faults) / sizeof(*faults); i++) {
+		memcpy(bad, pypy_dump, sizeof(bad));
+		bad[faults[i].word] = faults[i].value;
+		CHECK(import_test_file(bad, sizeof(bad), NULL) == NULL);
+		CHECK_MSG(strstr(import_error.place, faults[i].place + 4) != NULL &&
+		                  strstr(import_error.message, faults[i].message) != NULL,
+		          "%s: %s", import_error.place, import_error.message);
+	}
+}
+
 TEST(what_is_no_profile_is_refused)
 {
 	is_refused("", "file: offset 0", "empty");

@@ -267,6 +267,83 @@ TEST(samples_are_weighed_by_their_own_interval_and_stacks_matched_by_their_names
 	gg_profile_close(out);
 }
 
+/* Adds a live sample of a heap's type. */
+static uint64_t add_typed(struct made_profile *made, const char *type, uint64_t origin)
+{
+	struct gg_profile_sample sample = { .alloc_ns = 5,
+		                            .free_ns = origin != 0 ? GG_TIME_NONE : 10,
+		                            .process = made->process,
+		                            .stack = made_stack(made, "main>load"),
+		                            .size_bytes = 64,
+		                            .draw = { .sampling_interval = 1,
+		                                      .sample_point_count = 1 },
+		                            .origin = origin };
+	uint64_t id;
+
+	CHECK_EQ_I64(gg_profile_intern_name(made->profile, GG_NAME_HEAP, "objects", &sample.heap,
+	                                    &import_error),
+	             0);
+	CHECK_EQ_I64(gg_profile_intern_name(made->profile, GG_NAME_TYPE, type, &sample.type,
+	                                    &import_error),
+	             0);
+	CHECK_EQ_I64(gg_profile_add_sample(made->profile, &sample, &id, &import_error), 0);
+	return id;
+}
+
+struct typed {
+	struct gg_profile *profile;
+	double bytes[2]; /* of "list" and of "str" */
+	int rows;
+};
+
+static int find_typed(uint32_t id, const char *name, void *context)
+{
+	*(uint32_t *)context = strcmp(name, "list") == 0 ? id : *(uint32_t *)context;
+	return 0;
+}
+
+static int add_typed_row(const struct gg_profile_aggregate *aggregate, void *context)
+{
+	struct typed *typed = context;
+	uint32_t list = 0;
+
+	CHECK_EQ_I64(gg_profile_each_name(typed->profile, GG_NAME_TYPE, find_typed, &list,
+	                                  &import_error),
+	             0);
+	CHECK(aggregate->has_kind && !aggregate->is_mapping && aggregate->heap == 1);
+	typed->bytes[aggregate->type != list] += gg_fixed_value(aggregate->sums.bytes);
+	typed->rows++;
+	return 0;
+}
+
+TEST(types_with_the_same_name_are_one_and_a_shared_block_has_one_type)
+{
+	struct made_profile a, b;
+	struct gg_profile *profiles[2];
+	struct typed typed = { 0 };
+	uint64_t shared;
+
+	made_begin(&a, NULL, 1, 1);
+	add_typed(&a, "str", 0);
+	add_typed(&a, "list", 0);
+	made_begin(&b, NULL, 1, 2);
+	shared = add_typed(&b, "list", 0);
+	/* The child keeps the block, and knows a type that the parent's reader did not know yet. */
+	b.process = made_process(&b, 77, 7, GG_TIME_NONE);
+	add_typed(&b, "str", shared);
+	profiles[0] = a.profile;
+	profiles[1] = b.profile;
+	typed.profile = merge(profiles, 2, NULL);
+	CHECK_EQ_I64(gg_profile_each_aggregate(typed.profile, add_typed_row, &typed, &import_error),
+	             0);
+	CHECK_EQ_U64(typed.rows, 3);
+	CHECK_MSG(typed.bytes[0] == 64 && typed.bytes[1] == 128, "%g %g", typed.bytes[0],
+	          typed.bytes[1]);
+	gg_profile_close(a.profile);
+	gg_profile_close(b.profile);
+	gg_profile_close(typed.profile);
+}
+
 TEST(a_block_that_a_fork_shared_is_merged_once)
 {
 	struct made_profile made;

@@ -359,6 +359,89 @@ TEST(a_block_that_forks_share_is_folded_when_its_last_holder_has_freed_it)
 	gg_profile_close(profile);
 }
 
+/* By class: malloc, a mapping, two heaps' types; then those that were not kept. */
+enum { CLASSES = 4 };
+
+static int class_of(bool is_mapping, uint32_t heap, uint32_t type)
+{
+	if (heap == 0)
+		return is_mapping ? 1 : 0;
+	return type == heap ? 1 + (int)heap : -1;
+}
+
+static int sum_by_class(const struct gg_profile_aggregate *aggregate, void *context)
+{
+	double *sums = context;
+	int class = aggregate->has_kind
+	                    ? class_of(aggregate->is_mapping, aggregate->heap, aggregate->type)
+	                    : CLASSES;
+
+	if (CHECK(class >= 0))
+		sums[class] += gg_fixed_value(aggregate->sums.bytes);
+	return 0;
+}
+
+static struct gg_profile *make_classes(double *ret_bytes)
+{
+	struct gg_profile *profile = make_profile(NULL);
+	struct gg_rng rng;
+	uint32_t id;
+
+	gg_rng_seed(&rng, 7, 1);
+	if (profile == NULL)
+		return NULL;
+	for (int i = 1; i <= 2; i++) {
+		const char *name = i == 1 ? "first" : "second";
+
+		OK(gg_profile_intern_name(profile, GG_NAME_HEAP, name, &id, &error));
+		OK(gg_profile_intern_name(profile, GG_NAME_TYPE, name, &id, &error));
+	}
+	for (int i = 0; i < 2000; i++) {
+		struct gg_profile_sample sample = draw(&rng, 10);
+		int class = i % CLASSES;
+
+		sample.stack = 1;
+		sample.free_ns = i < 1000 ? 20 : 3 * HOUR + 20;
+		sample.flags = class == 1 ? GG_PROFILE_SAMPLE_MAPPING : 0;
+		sample.heap = sample.type = class > 1 ? (uint32_t) class - 1 : 0;
+		ret_bytes[class] += gg_weight_of(&sample.draw, sample.size_bytes).bytes;
+		OK(gg_profile_add_sample(profile, &sample, NULL, &error));
+	}
+	return profile;
+}
+
+TEST(heaps_and_types_stay_until_there_are_too_many_rows)
+{
+	struct gg_compaction_rule narrow = rule;
+	double bytes[CLASSES] = { 0 }, sums[CLASSES + 1] = { 0 };
+	struct gg_profile *profile = make_classes(bytes);
+	uint64_t rows = 0;
+	int calls = 0;
+
+	if (profile == NULL)
+		return;
+	for (int64_t hour = 2; hour < 40; hour++)
+		fold(profile, &rule, hour * HOUR, &calls);
+	OK(gg_profile_each_sample(profile, profile_count_sample, &rows, &error));
+	CHECK_EQ_U64(rows, 0);
+	OK(gg_profile_each_aggregate(profile, sum_by_class, sums, &error));
+	for (int i = 0; i < CLASSES; i++)
+		CHECK_MSG(fabs(sums[i] / bytes[i] - 1) < 1e-8, "class %d: %g, not %g", i, sums[i],
+		          bytes[i]);
+	CHECK(sums[CLASSES] == 0);
+	CHECK_EQ_I64(gg_profile_check(profile, profile_print_problem, NULL, &error), 0);
+	check_model(profile);
+	narrow.row_max = 0;
+	for (int64_t hour = 40; hour < 80; hour++)
+		fold(profile, &narrow, hour * HOUR, &calls);
+	memset(sums, 0, sizeof(sums));
+	OK(gg_profile_each_aggregate(profile, sum_by_class, sums, &error));
+	CHECK(sums[0] == 0 && sums[1] == 0 && sums[2] == 0 && sums[3] == 0);
+	CHECK(fabs(sums[CLASSES] / (bytes[0] + bytes[1] + bytes[2] + bytes[3]) - 1) < 1e-8);
+	check_model(profile);
+	gg_profile_close(profile);
+}
+
 TEST(samples_of_a_look_stay_as_long_as_the_look)
 {
 	const struct gg_profile_look_block block = { .sample = 1, .pinned_bytes = -1 };

@@ -290,7 +290,7 @@ TEST(every_spoilt_row_is_told_or_survived)
 static const struct {
 	const char *sql, *message;
 } refusals[] = {
-	{ "pragma user_version = 8", "a profile of version 8; this geiger reads up to" },
+	{ "pragma user_version = 9", "a profile of version 9; this geiger reads up to" },
 	{ "pragma user_version = 1", "a profile of version 1, which no release made" },
 	{ "pragma user_version = 0", "a profile of version 0" },
 	{ "pragma application_id = 5", "not a profile: its application id is 0x00000005" },

@@ -780,6 +780,7 @@ TEST(a_profile_of_an_earlier_version_keeps_its_views_and_schemes)
 	    execute(f.place.path,
 	            "pragma user_version = 5; drop view v_attach; drop view v_fault;"
 	            " drop table attach; drop table fault; delete from scheme where id = 16;"
+	            " alter table coarse drop column heap; alter table coarse drop column type;"
 	            " drop view v_timeline;"
 	            " create view v_timeline as select 55 as old") &&
 	    OK(gg_profile_open(&profile, f.place.path, &error))) {

@@ -90,7 +90,7 @@ static void add_to_row(const struct gg_model_sample *sample,
 		return;
 	}
 	sum = sum_of(builder, aggregate->process, aggregate->stack, aggregate->thread,
-	             (uint32_t)model->kind_count);
+	             gg_model_aggregate_kind(model, aggregate));
 	if (sum != NULL) {
 		struct gg_tally tally = { 0 };
 

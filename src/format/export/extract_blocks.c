@@ -45,7 +45,7 @@ static struct gg_extract_block block_of_aggregate(const struct gg_model *model,
 		.process = aggregate->process,
 		.stack = aggregate->stack,
 		.thread = aggregate->thread,
-		.kind = (uint32_t)model->kind_count,
+		.kind = gg_model_aggregate_kind(model, aggregate),
 	};
 
 	if (aggregate->is_left) { /* the time of the exit is unknown */

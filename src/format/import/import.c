@@ -19,7 +19,7 @@
 static const struct gg_importer *const importers[] = {
 	&gg_importer_jemalloc, &gg_importer_gperftools, &gg_importer_heaptrack, &gg_importer_jfr,
 	&gg_importer_v8,       &gg_importer_nettrace,   &gg_importer_otlp,      &gg_importer_pprof,
-	&gg_importer_perfetto, &gg_importer_collapsed,
+	&gg_importer_perfetto, &gg_importer_pypy,       &gg_importer_collapsed,
 };
 
 static const struct gg_import_options no_options;
@@ -61,8 +61,8 @@ static int refuse(struct gg_input *input, struct gg_error *error)
 {
 	static const char advice[] =
 		"geiger import reads jemalloc's and gperftools' heap profiles, "
-		"pprof, OTLP, Perfetto, heaptrack, .nettrace, .heapprofile, .jfr and "
-		"collapsed stacks.";
+		"pprof, OTLP, Perfetto, heaptrack, .nettrace, .heapprofile, .jfr, PyPy's "
+		"heap dumps and collapsed stacks.";
 	size_t length;
 	const uint8_t *head = gg_input_head(input, &length);
 	int status = gg_input_wrong(input, 0, error,
@@ -326,6 +326,18 @@ int gg_import_name(struct gg_import *import, const char *name, size_t length, ui
 	return status;
 }
 
+int gg_import_kind(struct gg_import *import, const char *heap, const char *type)
+{
+	int status = gg_profile_intern_name(import->profile, GG_NAME_HEAP, heap, &import->heap,
+	                                    import->error);
+
+	import->type = 0;
+	if (status < 0 || type == NULL)
+		return status;
+	return gg_profile_intern_name(import->profile, GG_NAME_TYPE, type, &import->type,
+	                              import->error);
+}
+
 /* --- sums ------------------------------------------------------------------------------------- */
 
 enum { SUMS_MAX = 1 << 18 }; /* 50 MB; when they are full, all are written */
@@ -336,6 +348,9 @@ static int add_row(struct gg_import *import, const struct gg_import_sum *sum,
 	struct gg_profile_aggregate row = { .process = sum->process,
 		                            .thread = sum->thread,
 		                            .stack = sum->stack,
+		                            .has_kind = sum->heap != 0,
+		                            .heap = sum->heap,
+		                            .type = sum->type,
 		                            .to_ns = to_ns,
 		                            .size_class = 255,
 		                            .interval_bytes = sum->interval_bytes,
@@ -384,7 +399,8 @@ static bool sum_is_equal(uint64_t value, const void *context)
 				   *wanted = key->wanted;
 
 	return sum->process == wanted->process && sum->thread == wanted->thread &&
-	       sum->stack == wanted->stack && sum->freed_ns == wanted->freed_ns &&
+	       sum->stack == wanted->stack && sum->heap == wanted->heap &&
+	       sum->type == wanted->type && sum->freed_ns == wanted->freed_ns &&
 	       sum->interval_bytes == wanted->interval_bytes;
 }
 
@@ -393,6 +409,8 @@ int gg_import_row(struct gg_import *import, uint32_t thread, uint32_t stack,
 {
 	struct gg_import_sum wanted = { .thread = thread,
 		                        .stack = stack,
+		                        .heap = import->heap,
+		                        .type = import->type,
 		                        .interval_bytes = import->result->interval_bytes,
 		                        .freed_ns = import->result->duration_ns,
 		                        .live = *live,
@@ -408,7 +426,8 @@ int gg_import_row(struct gg_import *import, uint32_t thread, uint32_t stack,
 	if (status < 0)
 		return status;
 	hash = gg_hash_integer((uint64_t)stack << 32 | thread,
-	                       gg_map_seed(&import->sum_map) + wanted.process);
+	                       gg_map_seed(&import->sum_map) + wanted.process +
+	                               ((uint64_t)wanted.type << 32));
 	index = gg_map_find(&import->sum_map, hash, sum_is_equal, &key);
 	if (index != GG_MAP_NONE) {
 		gg_assert(index < sum_count(import));

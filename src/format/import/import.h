@@ -119,6 +119,7 @@ struct gg_import {
 	struct gg_error *error;
 	uint32_t process;       /* id, made on first use */
 	uint32_t last_frame;    /* id of the newest frame so far */
+	uint32_t heap, type;    /* of the rows; heap 0: not known */
 	struct gg_map threads;  /* hash of tid and name -> id */
 	struct gg_buf sums;     /* struct gg_import_sum: aggregates not yet written */
 	struct gg_map sum_map;  /* hash of a sum's key -> index */
@@ -128,6 +129,7 @@ struct gg_import {
 /* The sum of a stack's rows, each of which was scaled by itself. */
 struct gg_import_sum {
 	uint32_t process, thread, stack;
+	uint32_t heap, type; /* heap 0: not known */
 	double interval_bytes;
 	int64_t freed_ns; /* the latest time at which the freed part was freed */
 	struct gg_row_sums live, freed;
@@ -148,7 +150,7 @@ struct gg_importer {
 
 extern const struct gg_importer gg_importer_jemalloc, gg_importer_gperftools, gg_importer_pprof,
 	gg_importer_heaptrack, gg_importer_otlp, gg_importer_v8, gg_importer_perfetto,
-	gg_importer_jfr, gg_importer_nettrace, gg_importer_collapsed;
+	gg_importer_jfr, gg_importer_nettrace, gg_importer_pypy, gg_importer_collapsed;
 
 /* Returns the process for rows.  The first call makes it from the fields of result. */
 GG_MUST_CHECK int gg_import_process(struct gg_import *import, uint32_t *ret_process);
@@ -173,6 +175,12 @@ GG_MUST_CHECK int gg_import_frame(struct gg_import *import, uint32_t module, uin
 /* Adds a frame with one line that has only a name. */
 GG_MUST_CHECK int gg_import_name(struct gg_import *import, const char *name, size_t length,
                                  uint32_t *ret_frame);
+
+/*
+ * Rows added from here on have this heap and type, which the file names; type NULL: none.  Rows
+ * without a call have no allocation class.
+ */
+GG_MUST_CHECK int gg_import_kind(struct gg_import *import, const char *heap, const char *type);
 
 /*
  * Adds a row: the live and the freed memory of a stack (0: no stack); either may be empty.  Rows of

@@ -15,6 +15,7 @@
 #include <zstd.h>
 #endif
 
+#include "base/assert.h"
 #include "base/time_units.h"
 
 enum { INPUT_READ_BYTES = 1 << 18 };
@@ -374,6 +375,25 @@ int gg_input_line(struct gg_input *input, struct gg_text_line *ret_line, struct 
 	return 1;
 }
 
+int gg_input_units(struct gg_input *input, size_t unit_bytes, const uint8_t **ret_bytes,
+                   size_t *ret_length, struct gg_error *error)
+{
+	size_t length;
+
+	gg_assert(unit_bytes > 0 && unit_bytes <= GG_INPUT_LINE_MAX);
+	while (input->end - input->at < unit_bytes && !input->ended)
+		if (fill(input, error) < 0)
+			return error != NULL ? error->status : -EBADMSG;
+	length = input->end - input->at;
+	if (length > unit_bytes)
+		length -= length % unit_bytes;
+	input->offset = input->base + input->at;
+	*ret_bytes = (const uint8_t *)input->text + input->at;
+	*ret_length = length;
+	input->at += length;
+	return length > 0;
+}
+
 int gg_input_all(struct gg_input *input, size_t most, const uint8_t **ret_bytes, size_t *ret_length,
                  struct gg_error *error)
 {
@@ -397,6 +417,11 @@ int gg_input_all(struct gg_input *input, size_t most, const uint8_t **ret_bytes,
 uint64_t gg_input_offset(const struct gg_input *input)
 {
 	return input->offset;
+}
+
+bool gg_input_is_standard(const struct gg_input *input)
+{
+	return input->fd == STDIN_FILENO;
 }
 
 const char *gg_input_name(const struct gg_input *input)

@@ -64,12 +64,21 @@ struct gg_text_line {
 GG_MUST_CHECK int gg_input_line(struct gg_input *input, struct gg_text_line *ret_line,
                                 struct gg_error *error);
 
+/*
+ * Returns the next part of the file in units of so many bytes, valid until the next call.  Returns
+ * 1 for a part, 0 at the end, or -Exxx.  The last part may end within a unit.
+ */
+GG_MUST_CHECK int gg_input_units(struct gg_input *input, size_t unit_bytes,
+                                 const uint8_t **ret_bytes, size_t *ret_length,
+                                 struct gg_error *error);
+
 /* Reads the rest of the file, at most `most` bytes.  They are valid until the input is closed. */
 GG_MUST_CHECK int gg_input_all(struct gg_input *input, size_t most, const uint8_t **ret_bytes,
                                size_t *ret_length, struct gg_error *error);
 
-/* Returns the offset of the last line's first byte, or of the first byte from gg_input_all(). */
+/* Returns the offset of the last line's first byte, or of the first byte of what was read last. */
 uint64_t gg_input_offset(const struct gg_input *input);
+bool gg_input_is_standard(const struct gg_input *input); /* true for "-" */
 const char *gg_input_name(const struct gg_input *input); /* "-" is "standard input" */
 /* Returns when the file was last changed, in ns since 1970; 0: unknown. */
 uint64_t gg_input_time_ns(const struct gg_input *input);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* merge - adds up the samples and aggregates of profiles by stack and by group of processes. */
+/* merge - adds up samples and aggregates of profiles by stack, class and group of processes. */
 #include "format/merge/merge.h"
 
 #include <errno.h>
@@ -11,6 +11,7 @@
 #include "base/array.h"
 #include "base/size.h"
 #include "format/merge/merge_groups.h"
+#include "format/merge/merge_kinds.h"
 #include "format/merge/merge_rows.h"
 #include "format/merge/merge_stacks.h"
 #include "region/reader/view.h"
@@ -23,10 +24,17 @@ static const char no_looks[] =
 	"This profile has no look at memory, because it was merged: geiger why and --metric pinned "
 	"need the profiles that it was made of.";
 
+/* What a block counts with so far. */
+struct counted_block {
+	uint32_t kind;
+	enum gg_merge_fate fate;
+};
+
 struct gg_merge {
 	struct gg_profile *out;
 	struct gg_merge_stacks stacks;
 	struct gg_merge_groups groups;
+	struct gg_merge_kinds kinds;
 	struct gg_merge_rows rows;
 	size_t profile_count, note_count;
 	bool had_looks;             /* some profile had looks, or was a sum of such profiles */
@@ -41,7 +49,7 @@ struct gg_merge {
 
 	/* The profile that is being added. */
 	struct gg_error *error;
-	GG_ARRAY(uint8_t) fates; /* by sample id: the fate that its block counts with so far */
+	GG_ARRAY(struct counted_block) blocks; /* by the id of the block's first sample */
 };
 
 int gg_merge_new(struct gg_merge **ret_merge, struct gg_profile *out,
@@ -57,7 +65,8 @@ int gg_merge_new(struct gg_merge **ret_merge, struct gg_profile *out,
 	merge->groups.given = options->labels;
 	merge->groups.given_count = options->label_count;
 	merge->groups.keep_hosts = options->keep_hosts;
-	merge->rows.out = out;
+	merge->kinds.out = merge->rows.out = out;
+	merge->rows.kinds = &merge->kinds;
 	merge->start_wall_ns = UINT64_MAX;
 	*ret_merge = merge;
 	return 0;
@@ -67,10 +76,11 @@ void gg_merge_free(struct gg_merge *merge)
 {
 	if (merge == NULL)
 		return;
-	gg_array_done(&merge->fates);
+	gg_array_done(&merge->blocks);
 	free(merge->command);
 	gg_merge_groups_done(&merge->groups);
 	gg_merge_rows_done(&merge->rows);
+	gg_merge_kinds_done(&merge->kinds);
 	gg_merge_stacks_done(&merge->stacks);
 	free(merge);
 }
@@ -123,19 +133,24 @@ static int add_aggregate(const struct gg_profile_aggregate *aggregate, void *con
 		                         .unknown_errors = aggregate->unknown_errors };
 	key = key_of(merge, aggregate->process, aggregate->stack,
 	             aggregate->to_ns == GG_TIME_NONE ? fate : GG_MERGE_FREED);
+	if (aggregate->has_kind &&
+	    gg_merge_kinds_number(&merge->kinds, aggregate->is_mapping, aggregate->heap,
+	                          aggregate->type, &key.kind) < 0)
+		return gg_error_memory(merge->error, "merge");
 	return gg_merge_rows_add(&merge->rows, &key, &part, merge->error);
 }
 
 /* --- samples ---------------------------------------------------------------------------------- */
 
 /*
- * Returns the fate of a sample; NULL: out of memory, or a hostile file has an id that is too large.
+ * Returns the block whose first sample has that id; NULL: out of memory, or a hostile file has an
+ * id that is too large.
  */
-static uint8_t *fate_at(struct gg_merge *merge, uint64_t id)
+static struct counted_block *block_at(struct gg_merge *merge, uint64_t id)
 {
-	if (id > UINT32_MAX || !gg_array_extend(&merge->fates, (size_t)id + 1))
+	if (id > UINT32_MAX || !gg_array_extend(&merge->blocks, (size_t)id + 1))
 		return NULL;
-	return &merge->fates.items[id];
+	return &merge->blocks.items[id];
 }
 
 static enum gg_merge_fate fate_of(const struct gg_merge *merge,
@@ -172,14 +187,14 @@ static uint32_t size_class(uint64_t size_bytes)
 /*
  * A fork shares its blocks, and each is one block: allocated once, and live while any process holds
  * it.  A process that inherited the block comes after the one that allocated it, and the block
- * moves to the row of the fate that decides.
+ * moves to the row of the fate that decides.  The two may know its type from different moments.
  */
 static int add_sample(const struct gg_profile_sample *sample, void *context)
 {
 	struct gg_merge *merge = context;
 	enum gg_merge_fate fate = fate_of(merge, sample);
 	bool is_inherited = sample->origin != 0 && sample->origin != sample->id;
-	uint8_t *counted = fate_at(merge, is_inherited ? sample->origin : sample->id);
+	struct counted_block *block = block_at(merge, is_inherited ? sample->origin : sample->id);
 	bool has_interval = sample->draw.scheme != GG_SCHEME_PER_ALLOCATION;
 	struct gg_merge_part part = { .sum = weigh_sample(sample),
 		                      .size_class = size_class(sample->size_bytes),
@@ -189,14 +204,18 @@ static int add_sample(const struct gg_profile_sample *sample, void *context)
 	struct gg_merge_key key;
 
 	if (is_inherited) {
-		if (counted == NULL || fate <= *counted)
+		if (block == NULL || fate <= block->fate)
 			return 0;
-		key = key_of(merge, sample->process, sample->stack, (enum gg_merge_fate) * counted);
+		key = key_of(merge, sample->process, sample->stack, block->fate);
+		key.kind = block->kind;
 		gg_merge_rows_subtract(&merge->rows, &key, &part.sum);
 	}
-	if (counted != NULL)
-		*counted = (uint8_t)fate;
 	key = key_of(merge, sample->process, sample->stack, fate);
+	if (gg_merge_kinds_number(&merge->kinds, (sample->flags & GG_PROFILE_SAMPLE_MAPPING) != 0,
+	                          sample->heap, sample->type, &key.kind) < 0)
+		return gg_error_memory(merge->error, "merge");
+	if (block != NULL)
+		*block = (struct counted_block){ .kind = key.kind, .fate = fate };
 	return gg_merge_rows_add(&merge->rows, &key, &part, merge->error);
 }
 
@@ -319,12 +338,14 @@ int gg_merge_add(struct gg_merge *merge, struct gg_profile *profile, struct gg_e
 	int status;
 
 	merge->error = error;
-	merge->fates.count = 0;
+	merge->blocks.count = 0;
 	status = take_session(merge, profile);
 	if (status == 0)
 		status = gg_merge_groups_read(&merge->groups, profile, error);
 	if (status == 0)
 		status = gg_merge_stacks_read(&merge->stacks, profile, error);
+	if (status == 0)
+		status = gg_merge_kinds_read(&merge->kinds, profile, error);
 	if (status == 0)
 		status = gg_profile_each_sample(profile, add_sample, merge, error);
 	if (status == 0)

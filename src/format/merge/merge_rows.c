@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* merge_rows - adds up samples by group, stack and fate. */
+/* merge_rows - adds up samples by group, stack, allocation class and fate. */
 #include "format/merge/merge_rows.h"
 
 #include <errno.h>
 #include <math.h>
 
 #include "base/assert.h"
+#include "base/hash.h"
 
 enum { SIZE_CLASS_MIXED = 255 };
 
@@ -32,6 +33,14 @@ static int write_row(struct gg_merge_rows *rows, const struct gg_merge_row *row,
 		.unknown_errors = sum->unknown_errors,
 	};
 
+	if (row->key.kind > 0) {
+		const struct gg_merge_kind *kind = &rows->kinds->list.items[row->key.kind - 1];
+
+		aggregate.has_kind = true;
+		aggregate.is_mapping = kind->is_mapping;
+		aggregate.heap = kind->heap;
+		aggregate.type = kind->type;
+	}
 	return gg_profile_add_aggregate(rows->out, &aggregate, error);
 }
 
@@ -47,13 +56,28 @@ int gg_merge_rows_write(struct gg_merge_rows *rows, struct gg_error *error)
 	return status;
 }
 
+struct row_search {
+	const struct gg_merge_rows *rows;
+	const struct gg_merge_key *key;
+};
+
+static bool has_key(uint64_t index, const void *context)
+{
+	const struct row_search *search = context;
+	const struct gg_merge_key *key = &search->rows->rows.items[index].key;
+
+	return key->group == search->key->group && key->stack == search->key->stack &&
+	       key->kind == search->key->kind && key->fate == search->key->fate;
+}
+
 /* Returns the row of this key, a new one if necessary; NULL: out of memory. */
 static struct gg_merge_row *find_row(struct gg_merge_rows *rows, const struct gg_merge_key *key)
 {
-	/* A stack takes 32 bits and a group 30 bits, more than there are processes. */
-	uint64_t hash = (uint64_t)key->stack << 32 | (uint64_t)key->group << 2 |
-	                (uint64_t)key->fate;
-	uint64_t index = gg_map_get(&rows->by_key, hash);
+	struct row_search search = { rows, key };
+	uint64_t hash = gg_hash_integer((uint64_t)key->stack << 32 | key->kind,
+	                                gg_map_seed(&rows->by_key) +
+	                                        ((uint64_t)key->group << 2 | (uint64_t)key->fate));
+	uint64_t index = gg_map_find(&rows->by_key, hash, has_key, &search);
 	struct gg_merge_row *row;
 
 	gg_assert(key->fate <= GG_MERGE_LIVE);
@@ -64,7 +88,7 @@ static struct gg_merge_row *find_row(struct gg_merge_rows *rows, const struct gg
 	if (row == NULL)
 		return NULL;
 	row->key = *key;
-	if (gg_map_put(&rows->by_key, hash, rows->rows.count - 1) == 0)
+	if (gg_map_insert(&rows->by_key, hash, rows->rows.count - 1) == 0)
 		return row;
 	rows->rows.count--;
 	return NULL;

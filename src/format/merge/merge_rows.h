@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * merge_rows - sums of samples by group, stack and fate, which become aggregates of a profile.
+ * merge_rows - sums of samples by group, stack, allocation class and fate, which become aggregates
+ * of a profile.
  *
- *   struct gg_merge_rows rows = { .out = out };
- *   struct gg_merge_key key = { group->id, stack, GG_MERGE_LIVE };
+ *   struct gg_merge_rows rows = { .out = out, .kinds = &kinds };
+ *   struct gg_merge_key key = { .group = group->id, .stack = stack, .fate = GG_MERGE_LIVE };
  *
  *   gg_merge_rows_add(&rows, &key, &sample, error);
  *   gg_merge_rows_write(&rows, error);
@@ -18,6 +19,7 @@
 #include "base/array.h"
 #include "base/map.h"
 #include "format/import/row_sums.h"
+#include "format/merge/merge_kinds.h"
 #include "profile/profile.h"
 
 enum { GG_MERGE_ROWS_MAX = 1 << 20 };
@@ -31,6 +33,7 @@ enum gg_merge_fate {
 
 struct gg_merge_key {
 	uint32_t group, stack; /* ids of `out` */
+	uint32_t kind;         /* a number of merge_kinds.h; 0: nobody knows it */
 	enum gg_merge_fate fate;
 };
 
@@ -48,6 +51,7 @@ struct gg_merge_row {
 
 struct gg_merge_rows {
 	struct gg_profile *out;
+	const struct gg_merge_kinds *kinds; /* NULL: all kinds are 0 */
 	GG_ARRAY(struct gg_merge_row) rows;
 	struct gg_map by_key; /* hash of a key -> index */
 };

@@ -18,7 +18,9 @@ enum {
 	AGGREGATE_LEFT = 2,
 	AGGREGATE_SHARED = 4,
 	AGGREGATE_EXACT = 8,
-	AGGREGATE_TEMPORARY = 16
+	AGGREGATE_TEMPORARY = 16,
+	AGGREGATE_HAS_KIND = 32,
+	AGGREGATE_MAPPING = 64
 };
 
 static const struct gg_column aggregate_columns[] = {
@@ -56,18 +58,32 @@ static const struct gg_column aggregate_columns[] = {
 	{ "lifetime_ns", GG_COLUMN_NUMBER,
 	  .offset = offsetof(struct aggregate_row, aggregate.lifetime_ns_sum) },
 	{ "lost", GG_COLUMN_UINT32, .offset = offsetof(struct aggregate_row, lost) },
+	{ "heap", GG_COLUMN_ID, .offset = offsetof(struct aggregate_row, aggregate.heap),
+	  .target = GG_DENSE_HEAP, .from_version = GG_PROFILE_VERSION_AGGREGATE_KIND },
+	{ "type", GG_COLUMN_ID, .offset = offsetof(struct aggregate_row, aggregate.type),
+	  .target = GG_DENSE_TYPE, .from_version = GG_PROFILE_VERSION_AGGREGATE_KIND },
+};
+
+#define COLUMNS_OF_ALL_VERSIONS                                                           \
+	"coarse(\n"                                                                       \
+	"  id integer primary key, process integer references process(id),\n"             \
+	"  thread integer references thread(id), stack integer references stack(id),\n"   \
+	"  from_ns integer, to_ns integer, bucket_ns integer,\n"                          \
+	"  size_class integer, interval real,\n"                                          \
+	"  samples integer, size integer, count real, count_variance real, bytes real,\n" \
+	"  bytes_variance real, count_skew real, bytes_skew real, lifetime_ns real,\n"    \
+	"  lost integer"
+
+static const struct gg_record_table_older older_aggregates[] = {
+	{ GG_PROFILE_VERSION_AGGREGATE_KIND - 1, COLUMNS_OF_ALL_VERSIONS ")" },
+	{ 0 },
 };
 
 const struct gg_record_table gg_record_table_aggregate = {
 	.name = "coarse",
-	.create = "coarse(\n"
-		  "  id integer primary key, process integer references process(id),\n"
-		  "  thread integer references thread(id), stack integer references stack(id),\n"
-		  "  from_ns integer, to_ns integer, bucket_ns integer,\n"
-		  "  size_class integer, interval real,\n"
-		  "  samples integer, size integer, count real, count_variance real, bytes real,\n"
-		  "  bytes_variance real, count_skew real, bytes_skew real, lifetime_ns real,\n"
-		  "  lost integer)",
+	.create = COLUMNS_OF_ALL_VERSIONS ", heap integer references heap(id),\n"
+					  "  type integer references type(id))",
+	.older = older_aggregates,
 	.insert = "insert",
 	.sql = GG_SQL_AGGREGATE,
 	.columns = aggregate_columns,
@@ -78,6 +94,15 @@ static double known_variance(const struct gg_profile_aggregate *aggregate,
                              enum gg_quantity quantity, struct gg_fixed variance)
 {
 	return (aggregate->unknown_errors & 1u << quantity) == 0 ? gg_fixed_value(variance) : -1;
+}
+
+/* Files of earlier versions lack the heap and the type, without which the bits mean malloc. */
+static uint32_t kind_bits(const struct gg_profile *profile,
+                          const struct gg_profile_aggregate *aggregate)
+{
+	if (!aggregate->has_kind || profile->version < GG_PROFILE_VERSION_AGGREGATE_KIND)
+		return 0;
+	return AGGREGATE_HAS_KIND | (aggregate->is_mapping ? AGGREGATE_MAPPING : 0);
 }
 
 int gg_profile_add_aggregate(struct gg_profile *profile,
@@ -93,7 +118,8 @@ int gg_profile_add_aggregate(struct gg_profile *profile,
 		        (aggregate->is_left ? AGGREGATE_LEFT : 0) |
 		        (aggregate->is_shared ? AGGREGATE_SHARED : 0) |
 		        (aggregate->is_exact ? AGGREGATE_EXACT : 0) |
-		        (aggregate->is_temporary ? AGGREGATE_TEMPORARY : 0),
+		        (aggregate->is_temporary ? AGGREGATE_TEMPORARY : 0) |
+		        kind_bits(profile, aggregate),
 	};
 	int status = gg_record_table_insert(profile, &gg_record_table_aggregate, &row, error);
 
@@ -139,6 +165,10 @@ static void unpack(struct aggregate_row *row)
 	aggregate->is_shared = (row->lost & AGGREGATE_SHARED) != 0;
 	aggregate->is_exact = (row->lost & AGGREGATE_EXACT) != 0;
 	aggregate->is_temporary = (row->lost & AGGREGATE_TEMPORARY) != 0;
+	aggregate->has_kind = (row->lost & AGGREGATE_HAS_KIND) != 0;
+	aggregate->is_mapping = aggregate->has_kind && (row->lost & AGGREGATE_MAPPING) != 0;
+	if (!aggregate->has_kind)
+		aggregate->heap = aggregate->type = 0;
 }
 
 int gg_profile_each_aggregate(struct gg_profile *profile, gg_aggregate_visit *visit, void *context,
