@@ -4,10 +4,10 @@
  *
  * Compaction works in passes.  A pass over the samples takes those that were freed before the end
  * of a bucket, and adds them to aggregates by (bucket of allocation, bucket of free, process,
- * thread, stack, size class, heap, type, unknown errors).  A pass over the aggregates does the same with longer
- * buckets.  Each call processes a batch of rows in the order of their ids.  One transaction adds
- * their sums to the aggregates and deletes the rows, so a kill leaves a profile with equal sums
- * before and after any batch.
+ * thread, stack, size class, heap, type, unknown errors).  A pass over the aggregates does the same
+ * with longer buckets.  Each call processes a batch of rows in the order of their ids.  One
+ * transaction adds their sums to the aggregates and deletes the rows, so a kill leaves a profile
+ * with equal sums before and after any batch.
  *
  * A block that several processes hold (origin) becomes part of an aggregate when all have freed it.
  *

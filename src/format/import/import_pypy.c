@@ -25,9 +25,9 @@
 #include "format/import/import.h"
 
 enum {
-	WORD_BYTES = 8,
-	TYPES_MAX = 1 << 20,  /* PyPy 7.3 has 6418 */
-	NAMES_MAX = 64 << 20, /* bytes; 400 KiB in PyPy 7.3 */
+	DUMP_WORD_BYTES = 8,
+	TYPES_MAX = 1 << 20,       /* PyPy 7.3 has 6418 */
+	TYPE_NAMES_MAX = 64 << 20, /* bytes; 400 KiB in PyPy 7.3 */
 	TYPE_NAME_BYTES = 512,
 };
 #define SIZE_MAX_BYTES (INT64_C(1) << 47)
@@ -53,7 +53,7 @@ static int64_t word_at(const uint8_t *bytes, size_t number)
 {
 	int64_t word;
 
-	memcpy(&word, bytes + number * WORD_BYTES, sizeof(word));
+	memcpy(&word, bytes + number * DUMP_WORD_BYTES, sizeof(word));
 	return word;
 }
 
@@ -61,7 +61,8 @@ static int wrong(const struct pypy_import *job, size_t word, const char *what)
 {
 	struct gg_import *import = job->import;
 
-	return gg_input_wrong(import->input, gg_input_offset(import->input) + word * WORD_BYTES,
+	return gg_input_wrong(import->input,
+	                      gg_input_offset(import->input) + word * DUMP_WORD_BYTES,
 	                      import->error, "%s", what);
 }
 
@@ -88,7 +89,7 @@ static int take_word(struct pypy_import *job, int64_t word, size_t at)
 {
 	switch (job->place) {
 	case WORD_ADDRESS:
-		if (word < 0 || word % WORD_BYTES != 0)
+		if (word < 0 || word % DUMP_WORD_BYTES != 0)
 			return wrong(job, at, "this is not the address of an object");
 		job->address = word;
 		break;
@@ -118,12 +119,12 @@ static int read_objects(struct pypy_import *job)
 	size_t length;
 	int status;
 
-	while ((status = gg_input_units(import->input, WORD_BYTES, &part, &length, import->error)) >
-	       0) {
+	while ((status = gg_input_units(import->input, DUMP_WORD_BYTES, &part, &length,
+	                                import->error)) > 0) {
 		gg_import_progress(import);
-		if (length % WORD_BYTES != 0)
+		if (length % DUMP_WORD_BYTES != 0)
 			return wrong(job, 0, "the file ends within a word: it is truncated");
-		for (size_t i = 0; i < length / WORD_BYTES && status >= 0; i++)
+		for (size_t i = 0; i < length / DUMP_WORD_BYTES && status >= 0; i++)
 			status = take_word(job, word_at(part, i), i);
 		if (status < 0)
 			return status;
@@ -181,7 +182,7 @@ static int read_types(struct pypy_import *job, const char *path, struct gg_error
 	if (status < 0)
 		return status;
 	while ((status = gg_input_line(input, &line, error)) > 0) {
-		if (job->name_at.count >= TYPES_MAX || job->names.length > NAMES_MAX)
+		if (job->name_at.count >= TYPES_MAX || job->names.length > TYPE_NAMES_MAX)
 			break;
 		status = read_type(job, line);
 		if (status < 0)
@@ -289,15 +290,15 @@ static bool knows_pypy(const uint8_t *head, size_t length)
 {
 	int64_t address, type, size;
 
-	if (length < 4 * WORD_BYTES)
+	if (length < 4 * DUMP_WORD_BYTES)
 		return false;
 	address = word_at(head, WORD_ADDRESS);
 	type = word_at(head, WORD_TYPE);
 	size = word_at(head, WORD_SIZE);
-	if (address <= 0 || address % WORD_BYTES != 0 || address >> 48 != 0 || type < 0 ||
+	if (address <= 0 || address % DUMP_WORD_BYTES != 0 || address >> 48 != 0 || type < 0 ||
 	    type >= TYPES_MAX || size <= 0 || size > SIZE_MAX_BYTES)
 		return false;
-	for (size_t i = WORD_REFERENCES; i < length / WORD_BYTES; i++) {
+	for (size_t i = WORD_REFERENCES; i < length / DUMP_WORD_BYTES; i++) {
 		int64_t word = word_at(head, i);
 
 		if (word == -1)
