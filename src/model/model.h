@@ -340,7 +340,10 @@ GG_MUST_CHECK int gg_model_validate(const struct gg_model *model, struct gg_erro
 GG_MUST_CHECK int gg_model_set_aggregate_tallies(struct gg_model *model,
                                                  const struct gg_tally *tallies, size_t count);
 
-/* Returns the number of the aggregate's allocation class; kind_count: the profile did not keep it. */
+/*
+ * Returns the number of the aggregate's allocation class, or kind_count if the profile did not keep
+ * it.
+ */
 uint32_t gg_model_aggregate_kind(const struct gg_model *model,
                                  const struct gg_profile_aggregate *aggregate);
 

@@ -278,7 +278,7 @@ static int read_type(uint32_t id, const char *name, void *context)
 	return read_name(load, &load->type_names, &load->types, id, name);
 }
 
-/* UINT32_MAX: the aggregate has none. */
+/* Sets *ret_kind to UINT32_MAX if the profile did not keep the aggregate's kind. */
 static int find_kind(struct gg_model_load *load, const struct gg_profile_aggregate *aggregate,
                      uint32_t *ret_kind)
 {

@@ -24,7 +24,7 @@ static const char no_looks[] =
 	"This profile has no look at memory, because it was merged: geiger why and --metric pinned "
 	"need the profiles that it was made of.";
 
-/* What a block counts with so far. */
+/* A block's kind and fate, as far as its samples have been read. */
 struct counted_block {
 	uint32_t kind;
 	enum gg_merge_fate fate;
