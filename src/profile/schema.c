@@ -43,6 +43,10 @@ const char gg_schema_contents[] =
 	"  (3, 'stride'), (4, 'per-allocation'), (5, 'optimal'), (6, 'biased'),\n"
 	"  (16, 'exact');\n";
 
+/* The sum of a variance over the rows for which `of` is true.  It is NULL if one of them is. */
+#define KNOWN_SUM(of, value) \
+	"iif(sum(" of " and " value " is null), null, sum(iif(" of ", " value ", 0.0)))"
+
 /*
  * The views use plain SQL, so that every program that reads SQLite files can use them.  With
  * x = length / interval, the mean number of sample points, and p = 1 - exp(-x):
@@ -51,6 +55,7 @@ const char gg_schema_contents[] =
  *
  * and -log(1 - 1/R) = 2 atanh(1 / (2R-1)).  These forms lose no digits at either end.
  */
+/* clang-format off */
 const char gg_schema_views[] =
 	"create view v_sample as\n"
 	"select id, t_alloc, t_free, t_free - t_alloc as lifetime_ns, process, thread, stack,\n"
@@ -181,13 +186,13 @@ const char gg_schema_views[] =
 	"select * from stack_sum\n"
 	"union all\n"
 	"select stack, sum(iif(live, samples, 0)), sum(iif(live, bytes, 0.0)),\n"
-	"  sum(iif(live, bytes_variance, 0.0)), sum(iif(live, count, 0.0)),\n"
-	"  sum(iif(live, count_variance, 0.0)),\n"
-	"  sum(own * samples), sum(own * bytes), sum(own * bytes_variance), sum(own * count),\n"
-	"  sum(own * count_variance),\n"
+	"  " KNOWN_SUM("live", "bytes_variance") ", sum(iif(live, count, 0.0)),\n"
+	"  " KNOWN_SUM("live", "count_variance") ",\n"
+	"  sum(own * samples), sum(own * bytes), " KNOWN_SUM("own", "bytes_variance") ",\n"
+	"  sum(own * count), " KNOWN_SUM("own", "count_variance") ",\n"
 	"  sum(iif(is_left, samples, 0)), sum(iif(is_left, bytes, 0.0)),\n"
-	"  sum(iif(is_left, bytes_variance, 0.0)), sum(iif(is_left, count, 0.0)),\n"
-	"  sum(iif(is_left, count_variance, 0.0))\n"
+	"  " KNOWN_SUM("is_left", "bytes_variance") ", sum(iif(is_left, count, 0.0)),\n"
+	"  " KNOWN_SUM("is_left", "count_variance") "\n"
 	"from (\n"
 	"  select coalesce(stack, 0) as stack, end_ns is null as live, is_left, origin is null as own,\n"
 	"    1 as samples, bytes, bytes_variance, count, count_variance\n"
@@ -248,17 +253,20 @@ const char gg_schema_views[] =
 	"      from up join v_frame on v_frame.frame = up.frame\n"
 	"      group by leaf, function, full_name, module, file)\n"
 	"  select function, module, file,\n"
-	"    sum(self * live_samples), sum(self * live_bytes), sum(self * live_bytes_variance),\n"
-	"    sum(self * live_count), sum(self * live_count_variance),\n"
-	"    sum(self * allocated_samples), sum(self * allocated_bytes),\n"
-	"    sum(self * allocated_bytes_variance), sum(self * allocated_count),\n"
-	"    sum(self * allocated_count_variance),\n"
-	"    sum(live_samples), sum(live_bytes), sum(live_bytes_variance), sum(live_count),\n"
-	"    sum(live_count_variance), sum(allocated_samples), sum(allocated_bytes),\n"
-	"    sum(allocated_bytes_variance), sum(allocated_count), sum(allocated_count_variance),\n"
-	"    sum(self * left_samples), sum(self * left_bytes), sum(self * left_bytes_variance),\n"
-	"    sum(self * left_count), sum(self * left_count_variance), sum(left_samples),\n"
-	"    sum(left_bytes), sum(left_bytes_variance), sum(left_count), sum(left_count_variance),\n"
+	"    sum(self * live_samples), sum(self * live_bytes),\n"
+	"    " KNOWN_SUM("self", "live_bytes_variance") ", sum(self * live_count),\n"
+	"    " KNOWN_SUM("self", "live_count_variance") ", sum(self * allocated_samples),\n"
+	"    sum(self * allocated_bytes), " KNOWN_SUM("self", "allocated_bytes_variance") ",\n"
+	"    sum(self * allocated_count), " KNOWN_SUM("self", "allocated_count_variance") ",\n"
+	"    sum(live_samples), sum(live_bytes), " KNOWN_SUM("1", "live_bytes_variance") ",\n"
+	"    sum(live_count), " KNOWN_SUM("1", "live_count_variance") ", sum(allocated_samples),\n"
+	"    sum(allocated_bytes), " KNOWN_SUM("1", "allocated_bytes_variance") ",\n"
+	"    sum(allocated_count), " KNOWN_SUM("1", "allocated_count_variance") ",\n"
+	"    sum(self * left_samples), sum(self * left_bytes),\n"
+	"    " KNOWN_SUM("self", "left_bytes_variance") ", sum(self * left_count),\n"
+	"    " KNOWN_SUM("self", "left_count_variance") ", sum(left_samples),\n"
+	"    sum(left_bytes), " KNOWN_SUM("1", "left_bytes_variance") ", sum(left_count),\n"
+	"    " KNOWN_SUM("1", "left_count_variance") ",\n"
 	"    full_name\n"
 	"  from held join t on t.stack = held.leaf group by function, full_name, module, file);\n"
 	"\n"
@@ -350,3 +358,4 @@ const char gg_schema_views[] =
 	"  select coalesce(stack, 0) as stack, min(t_alloc) as first_ns, max(t_alloc) as last_ns\n"
 	"  from sample where t_free is null group by stack) as held on held.stack = v_stack.stack\n"
 	"where left_samples > 0;\n";
+/* clang-format on */

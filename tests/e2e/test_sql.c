@@ -27,7 +27,8 @@ static char path[] = "/tmp/geiger-sql-XXXXXX";
  */
 static const char *const functions[] = { "main", "parse", "grow", "parse" };
 
-static bool make_profile(bool finish)
+/* Makes the profile; if is_biased is true, a live sample of stack 3 has no known error. */
+static bool make_samples(bool finish, bool is_biased)
 {
 	struct gg_profile *profile;
 	uint32_t stack = 0, frame;
@@ -61,6 +62,9 @@ static bool make_profile(bool finish)
 				.draw = { .sampling_interval = 1000, .sample_point_count = 1 },
 			};
 
+			if (is_biased && i == 2 && n == 0)
+				sample.draw.scheme = GG_SCHEME_BIASED;
+
 			OK(gg_profile_add_sample(profile, &sample, NULL, &error));
 		}
 	}
@@ -71,6 +75,11 @@ static bool make_profile(bool finish)
 	OK(finish ? gg_profile_finish(profile, &error) : gg_profile_commit(profile, &error));
 	gg_profile_close(profile);
 	return !test_failed;
+}
+
+static bool make_profile(bool finish)
+{
+	return make_samples(finish, false);
 }
 
 /* Asks, and expects this output, or in that of errors; the exit status tells which. */
@@ -115,6 +124,21 @@ TEST(a_profile_that_was_not_finished_gives_the_same_answers)
 	expect(V_FUNCTION, "--csv", 0, by_function);
 	expect("select stack, functions, live_samples from v_stack order by stack limit 2", "--csv",
 	       0, "stack,functions,live_samples\n1,main,10\n2,main;parse,0\n");
+}
+
+TEST(a_sum_with_an_unknown_error_has_no_variance_finished_or_not)
+{
+	for (int finish = 0; finish <= 1; finish++) {
+		if (!make_samples(finish, true))
+			return;
+		expect("select stack, live_bytes_variance is null as a,"
+		       " allocated_count_variance is null as b, left_bytes_variance is null as c"
+		       " from v_stack order by stack",
+		       "--csv", 0, "stack,a,b,c\n1,0,0,0\n2,0,0,0\n3,1,1,1\n4,0,0,0\n");
+		expect("select function, self_live_bytes_variance is null as a,"
+		       " live_bytes_variance is null as b from v_function order by function",
+		       "--csv", 0, "function,a,b\ngrow,1,1\nmain,0,1\nparse,0,1\n");
+	}
 }
 
 TEST(stacks_are_written_outermost_first)
