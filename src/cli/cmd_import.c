@@ -15,17 +15,21 @@
 #include "base/printable.h"
 #include "base/scratch.h"
 #include "cli/command.h"
+#include "cli/import_fetch.h"
+#include "cli/import_series.h"
 #include "cli/progress_line.h"
 #include "format/import/import.h"
 #include "send/http_get.h"
 
 enum { METRIC_LIVE, METRIC_ALLOCATED };
-enum { FETCHED_MAX_BYTES = 256 << 20, FETCH_SECONDS = 60 };
+
+#define LEAST_EVERY_SECONDS 0.1
 
 struct import_options {
 	const char *output;
 	struct gg_option_pairs labels;
 	uint64_t max_size_bytes, interval_bytes;
+	double every_seconds, for_seconds;
 	int metric;
 	bool quiet, ignore_files;
 };
@@ -39,6 +43,10 @@ static const struct gg_option import_option_table[] = {
 	  "live|allocated", "what numbers are where the file does not say (live)" },
 	{ "interval", 'i', GG_OPTION_SIZE, offsetof(struct import_options, interval_bytes), "SIZE",
 	  "how a .heapprofile was sampled (by its sizes)" },
+	{ "every", 0, GG_OPTION_TIME, offsetof(struct import_options, every_seconds), "TIME",
+	  "fetch the URL again and again, for a profile with a time axis" },
+	{ "for", 0, GG_OPTION_TIME, offsetof(struct import_options, for_seconds), "TIME",
+	  "with --every: end after this time (at Ctrl-C, or with the server)" },
 	{ "ignore-files", 0, GG_OPTION_FLAG, offsetof(struct import_options, ignore_files), NULL,
 	  "do not look for the programs that the file names" },
 	{ "max-size", 0, GG_OPTION_SIZE, offsetof(struct import_options, max_size_bytes), "SIZE",
@@ -50,27 +58,13 @@ static const struct gg_option import_option_table[] = {
 
 static const struct import_options defaults = { .output = "imported.geiger" };
 
-/* Opens a file, or what a URL has, which must stay in `fetched` until the input is closed. */
-static int open_input(struct gg_input **ret_input, const char *path, struct gg_buf *fetched,
-                      struct gg_error *error)
-{
-	int status;
-
-	if (!gg_http_is_url(path))
-		return gg_input_open(ret_input, path, error);
-	status = gg_http_get(path, FETCHED_MAX_BYTES, FETCH_SECONDS, fetched, error);
-	if (status < 0)
-		return status;
-	return gg_input_of(ret_input, fetched->data, fetched->length, path, error);
-}
-
 static int import_file(struct gg_profile *profile, const char *path, uint64_t max_size_bytes,
                        const struct gg_import_options *options, struct gg_import_result *result,
                        struct gg_error *error)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf fetched = { 0 };
 	struct gg_input *input;
-	int status = open_input(&input, path, &fetched, error);
+	int status = gg_cli_fetch(&input, path, &fetched, error);
 
 	if (status < 0)
 		return status;
@@ -110,6 +104,44 @@ static int import_all(struct gg_profile *profile, const struct gg_invocation *in
 	return status;
 }
 
+/* Refuses options that mean nothing together. */
+static int check_series(const struct gg_invocation *invocation)
+{
+	const struct import_options *given = invocation->options;
+
+	if (given->for_seconds > 0 && !(given->every_seconds > 0))
+		return gg_error_set(invocation->error, -EINVAL, "import --for",
+		                    "Give --every TIME as well.",
+		                    "nothing says how often to fetch");
+	if (!(given->every_seconds > 0))
+		return 0;
+	if (invocation->operand_count > 1 || !gg_http_is_url(invocation->operands[0]))
+		return gg_error_set(invocation->error, -EINVAL, "import --every",
+		                    "Give one such as http://localhost:6060/debug/pprof/heap.",
+		                    "needs one URL");
+	if (given->every_seconds < LEAST_EVERY_SECONDS)
+		return gg_error_set(invocation->error, -EINVAL, "import --every",
+		                    "Give 0.1s or more.", "is too short");
+	return 0;
+}
+
+static int import_series(struct gg_invocation *invocation, const struct gg_import_label *labels)
+{
+	const struct import_options *given = invocation->options;
+	const struct gg_import_series series = { .url = invocation->operands[0],
+		                                 .output = given->output,
+		                                 .every_seconds = given->every_seconds,
+		                                 .for_seconds = given->for_seconds,
+		                                 .labels = labels,
+		                                 .label_count = given->labels.count,
+		                                 .max_size_bytes = given->max_size_bytes,
+		                                 .ignore_files = given->ignore_files,
+		                                 .quiet = given->quiet };
+	int status = gg_cli_import_series(&series, invocation->error);
+
+	return status == -EINVAL ? -EBADMSG : status;
+}
+
 static int run_import(struct gg_invocation *invocation)
 {
 	const struct import_options *given = invocation->options;
@@ -129,9 +161,14 @@ static int run_import(struct gg_invocation *invocation)
 		return gg_error_set(invocation->error, -EINVAL, "import",
 		                    "Name one: geiger import FILE -o PROFILE.",
 		                    "no file was given");
+	status = check_series(invocation);
+	if (status < 0)
+		return status;
 	for (size_t i = 0; i < given->labels.count; i++)
 		labels[i] = (struct gg_import_label){ given->labels.pairs[i].key,
 			                              given->labels.pairs[i].value };
+	if (given->every_seconds > 0)
+		return import_series(invocation, labels);
 	results = calloc((size_t)invocation->operand_count, sizeof(*results));
 	if (results == NULL)
 		return gg_error_memory(invocation->error, "import");
@@ -171,7 +208,8 @@ const struct gg_command gg_command_import = {
 		"jemalloc's heap_v2, gperftools' heap profiles, pprof (Go, tcmalloc and others),\n"
 		"OTLP profiles, Perfetto, heaptrack's interpreted data, V8's .heapprofile,\n"
 		"Java's .jfr, .NET's .nettrace, PyPy's heap dumps, and collapsed stacks.\n"
-		"http://localhost:6060/debug/pprof/heap is fetched from a program of Go.\n"
+		"http://localhost:6060/debug/pprof/heap is fetched from a program of Go;\n"
+		"with --every again and again, for a profile with a time axis.\n"
 		"- is standard input. Several files are several processes, whose numbers add up;\n"
 		"compare two moments of one process by 'geiger diff' instead.\n\n"
 		"Numbers have confidence intervals where the file tells how it sampled, and none\n"

@@ -67,7 +67,7 @@ static int print_timeline(const struct gg_model *model, const struct gg_query *q
 	 * Imported and merged profiles have only sums.  A chart of them would be a flat line that
 	 * means nothing.
 	 */
-	if (!gg_model_has_times(model))
+	if (!gg_model_has_times(model) && gg_model_spacing_ns(model) == 0)
 		return gg_error_set(invocation->error, -ENOTSUP, "timeline",
 		                    "Compare two moments instead: geiger diff BEFORE AFTER.",
 		                    "an imported or merged profile has no times to draw");

@@ -175,6 +175,16 @@ bool gg_model_has_history(const struct gg_model *model)
 	return true;
 }
 
+int64_t gg_model_spacing_ns(const struct gg_model *model)
+{
+	int64_t spacing_ns = model->aggregate_count > 0 ? model->aggregates[0].bucket_ns : 0;
+
+	for (size_t i = 0; i < model->aggregate_count; i++)
+		if (model->aggregates[i].is_exact || model->aggregates[i].bucket_ns != spacing_ns)
+			return 0;
+	return model->sample_count == 0 ? spacing_ns : 0;
+}
+
 bool gg_model_has_times(const struct gg_model *model)
 {
 	for (size_t i = 0; i < model->aggregate_count; i++)

@@ -528,6 +528,11 @@ const char *gg_model_label(const struct gg_model *model, uint32_t process, const
 bool gg_model_has_history(const struct gg_model *model);
 /* False for imported and merged profiles, which do not know the times of live samples. */
 bool gg_model_has_times(const struct gg_model *model);
+/*
+ * The spacing of a profile that was made of snapshots: at its multiples, and only there, it says
+ * what was live.  0: it was not.
+ */
+int64_t gg_model_spacing_ns(const struct gg_model *model);
 /* True if every allocation of every process was counted, so that no figure is an estimate. */
 bool gg_model_is_exact(const struct gg_model *model);
 /* True if no process was recorded and nothing imported, so that no bound is known. */

@@ -232,8 +232,8 @@ int gg_profile_change_sample(struct gg_profile *profile, uint64_t id, uint64_t a
                              uint32_t type, bool is_old, struct gg_error *error);
 int gg_profile_add_aggregate(struct gg_profile *profile,
                              const struct gg_profile_aggregate *aggregate, struct gg_error *error);
-/* Removes the process's exact aggregates of live blocks: newer ones replace them. */
-int gg_profile_remove_live_aggregates(struct gg_profile *profile, uint32_t process,
+/* Removes the process's aggregates of live blocks, exact or others: newer ones replace them. */
+int gg_profile_remove_live_aggregates(struct gg_profile *profile, uint32_t process, bool are_exact,
                                       struct gg_error *error);
 /* Stores the region's site total of a stack and thread; replaces an earlier one. */
 int gg_profile_put_total(struct gg_profile *profile, const struct gg_profile_total *total,

@@ -27,7 +27,7 @@ static int64_t end_of(const struct timeline_run *run, const struct gg_profile_pr
 }
 
 /* The span of the timeline: that of the profile, or the life of the selected processes. */
-static void choose_moments(const struct timeline_run *run)
+static void choose_moments(const struct timeline_run *run, int64_t spacing_ns)
 {
 	struct gg_timeline *timeline = run->timeline;
 	int64_t start = 0, end = run->model->end_ns;
@@ -43,11 +43,16 @@ static void choose_moments(const struct timeline_run *run)
 		start = processes[i].start_ns < start ? processes[i].start_ns : start;
 		end = end_of(run, &processes[i]) > end ? end_of(run, &processes[i]) : end;
 	}
-	for (size_t i = 0; i < timeline->point_count; i++)
-		timeline->points[i].time_ns = start +
-		                              (int64_t)((double)(end > start ? end - start : 0) *
-		                                        (double)i /
-		                                        (double)(timeline->point_count - 1));
+	if (spacing_ns > 0 && (uint64_t)((end - start) / spacing_ns) < timeline->point_count)
+		timeline->point_count = (size_t)fmax(2, (double)((end - start) / spacing_ns + 1));
+	for (size_t i = 0; i < timeline->point_count; i++) {
+		double share = (double)i / (double)(timeline->point_count - 1);
+		double after = (double)(end > start ? end - start : 0) * share;
+
+		if (spacing_ns > 0)
+			after = round(after / (double)spacing_ns) * (double)spacing_ns;
+		timeline->points[i].time_ns = start + (int64_t)after;
+	}
 }
 
 static int estimate_at_points(struct timeline_run *run, double confidence, struct gg_error *error)
@@ -158,13 +163,14 @@ static int add_resident(struct timeline_run *run, struct gg_error *error)
 	return 0;
 }
 
-static void add_aggregates(struct timeline_run *run)
+static void add_aggregates(struct timeline_run *run, int64_t spacing_ns)
 {
 	const struct gg_profile_aggregate *aggregates = run->model->aggregates;
 	const struct gg_profile_process *processes = run->model->processes;
 
 	for (size_t i = 0; i < run->model->aggregate_count; i++)
-		if (!aggregates[i].is_exact && is_asked_for(run, &processes[aggregates[i].process]))
+		if (!aggregates[i].is_exact && spacing_ns == 0 &&
+		    is_asked_for(run, &processes[aggregates[i].process]))
 			gg_model_add_aggregate(run->model, &run->timeline->without_moments,
 			                       &aggregates[i]);
 }
@@ -189,6 +195,7 @@ static int run_timeline(const struct gg_model *model, uint32_t pid, size_t point
                         struct gg_error *error)
 {
 	struct timeline_run run = { .model = model, .timeline = calloc(1, sizeof(*run.timeline)) };
+	int64_t spacing_ns = gg_model_spacing_ns(model);
 	int status = 0;
 
 	if (run.timeline == NULL)
@@ -202,7 +209,7 @@ static int run_timeline(const struct gg_model *model, uint32_t pid, size_t point
 	if (status == 0)
 		status = find_peak(&run, confidence, error);
 	if (status == 0) {
-		choose_moments(&run);
+		choose_moments(&run, spacing_ns);
 		if (is_peak_a_point && run.timeline->peak.live_bytes > 0)
 			move_point_to_peak(run.timeline);
 		status = estimate_at_points(&run, confidence, error);
@@ -215,7 +222,7 @@ static int run_timeline(const struct gg_model *model, uint32_t pid, size_t point
 		gg_timeline_free(run.timeline);
 		return status;
 	}
-	add_aggregates(&run);
+	add_aggregates(&run, spacing_ns);
 	*ret_timeline = run.timeline;
 	return 0;
 }

@@ -15,7 +15,7 @@
  * that shared pages count once, or an upper bound.
  *
  * Aggregates (records.h) have no moments, so the live estimate leaves them out; without_moments has
- * their sum.
+ * their sum.  A profile of snapshots has a point for each of them, or for some.
  *
  * Cost      1 M samples take about 0.3 s; 64 bytes a point, 600 while it runs.
  * Threads   Any number of runs on one model.  One thread owns a result.

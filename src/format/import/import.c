@@ -95,6 +95,7 @@ int gg_import_as(const struct gg_importer *importer, struct gg_profile *profile,
 		                    .input = input,
 		                    .options = options != NULL ? options : &no_options,
 		                    .result = &result,
+		                    .process = options != NULL ? options->process : 0,
 		                    .error = error };
 	uint32_t process;
 	int status = importer->read(&import);

@@ -58,6 +58,7 @@ struct gg_import;
 struct gg_import_options {
 	const struct gg_import_label *labels; /* labels for the process */
 	size_t label_count;
+	uint32_t process;      /* id: all rows are of this process; 0: the importer makes some */
 	double interval_bytes; /* how a file that does not say so was sampled; 0: unknown */
 	bool is_allocated;     /* numbers that the file leaves ambiguous count all allocations */
 	bool ignore_files;     /* do not open the files that the profile names */

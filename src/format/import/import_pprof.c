@@ -350,6 +350,8 @@ static int choose_process(struct pprof_import *job, const struct pprof_sample *s
 	const char *at, *end;
 	int status;
 
+	if (import->options->process != 0)
+		return 0;
 	key = gg_hash_bytes(job->labels.data, job->labels.length, seed) ^
 	      gg_hash_bytes(sample->process, strlen(sample->process), seed + sample->pid);
 	id = gg_map_get(&job->processes, key);

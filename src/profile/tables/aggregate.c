@@ -128,17 +128,18 @@ int gg_profile_add_aggregate(struct gg_profile *profile,
 	               : gg_database_commit_if_due(profile, error);
 }
 
-int gg_profile_remove_live_aggregates(struct gg_profile *profile, uint32_t process,
+int gg_profile_remove_live_aggregates(struct gg_profile *profile, uint32_t process, bool are_exact,
                                       struct gg_error *error)
 {
 	struct gg_statement row;
 
 	if (gg_statement_begin(&row, profile, GG_SQL_AGGREGATE_LIVE_REMOVE,
 	                       "delete from coarse where to_ns is null and process = ?1"
-	                       " and lost & 8",
+	                       " and (lost & 8 <> 0) = ?2",
 	                       error) < 0)
 		return error->status;
 	gg_statement_id(&row, process);
+	gg_statement_integer(&row, are_exact);
 	return gg_statement_run(&row, error);
 }
 

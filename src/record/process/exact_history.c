@@ -325,8 +325,9 @@ int gg_exact_history_put_live(struct gg_target *target)
 		write_row(writer, &history->pending.items[i]);
 	history->pending.count = 0;
 	if (history->has_live)
-		gg_profile_writer_keep(writer, gg_profile_remove_live_aggregates(
-						       writer->profile, target->id, writer->error));
+		gg_profile_writer_keep(writer, gg_profile_remove_live_aggregates(writer->profile,
+		                                                                 target->id, true,
+		                                                                 writer->error));
 	history->has_live = true;
 	for (uint32_t node = 0; node < history->newest.count && writer->status == 0; node++)
 		for (uint32_t at = history->newest.items[node]; at != GG_EXACT_NO_BATCH;
