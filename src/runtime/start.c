@@ -156,9 +156,12 @@ static int start(const struct gg_agent_request *request)
 	if (status == 0 && gg_process.options.exact)
 		status = gg_exact_mode_begin();
 	if (status == 0) {
-		if (!is_attached() && !gg_real.is_own)
-			gg_extra_functions_take();
-		gg_allocator_functions_find();
+		/* An attach has found the functions under the loader's lock. */
+		if (!is_attached()) {
+			if (!gg_real.is_own)
+				gg_extra_functions_take();
+			gg_allocator_functions_find();
+		}
 		gg_allocator_look_begin();
 		gg_dump_trigger_begin();
 	} else if (request == NULL) {

@@ -6,6 +6,7 @@
 #include <sys/auxv.h>
 
 #include "base/atomic.h"
+#include "preload/attach/loader_lock.h"
 
 /*
  * A bit of a version index: the version is old, and only programs that were linked with it use it.
@@ -278,14 +279,29 @@ void *gg_elf_lookup_next(const char *name, void *instead)
 	return gg_elf_lookup_find_next(name, &symbol) ? symbol.address : instead;
 }
 
-void *gg_elf_lookup_any(const char *name)
+struct any {
+	const char *name;
+	void *address; /* NULL: not found */
+};
+
+/* Under the loader's lock, if this process may take it. */
+static void find_any(void *context)
 {
+	struct any *any = context;
 	struct gg_elf_lookup symbol;
 
-	for (const struct link_map *map = _r_debug.r_map; map != NULL; map = map->l_next)
-		if (find_in(map, name, &symbol))
-			return symbol.address;
-	return NULL;
+	for (const struct link_map *map = _r_debug.r_map; map != NULL && any->address == NULL;
+	     map = map->l_next)
+		if (find_in(map, any->name, &symbol))
+			any->address = symbol.address;
+}
+
+void *gg_elf_lookup_any(const char *name)
+{
+	struct any any = { .name = name };
+
+	gg_loader_lock_call(find_any, &any);
+	return any.address;
 }
 
 const uint16_t *gg_elf_lookup_hidden(const char *name, void **ret_address)

@@ -19,7 +19,7 @@ static pid_t locking_pid; /* the process that may take the lock */
 
 static bool may_lock(void)
 {
-	return locking_pid == getpid();
+	return locking_pid != 0 && locking_pid == getpid();
 }
 
 /* --- forks wait --- */

@@ -8,9 +8,11 @@
  *
  * Late     A library that was loaded into a running process is the last one in the list.  Then the
  *          search begins with the program, as the loader's own does, and leaves this library out.
- * Threads  any, also before constructors run.  The list is not locked, so it must not meet an
- *          object that another thread is unloading.  That holds for objects that are loaded at the
- *          start.
+ * Threads  any, also before constructors run.  The list is not locked, so a look-up must not meet
+ *          an object that another thread is loading or unloading.  That holds while the program
+ *          starts, and for objects that are loaded at the start.  gg_elf_lookup_any() visits all
+ *          objects, so it takes the loader's lock in a process that geiger attached to
+ *          (preload/attach/loader_lock.h); callers of the other functions do so there.
  */
 #pragma once
 
