@@ -205,10 +205,80 @@ static bool make_trigger(const struct gg_process_facts *facts, char path[64])
 	return false;
 }
 
-static int open_socket(const struct gg_process_facts *facts, struct gg_error *error)
+/* Waits until the VM has opened its socket.  Returns that, or -Exxx of the last try. */
+static int wait_for_socket(const struct gg_process_facts *facts, const char *path)
 {
 	const struct timespec pause = { .tv_nsec = SOCKET_WAIT_MS * 1000000L };
-	char path[64], trigger[64] = "", place[64];
+	int fd = -EAGAIN;
+
+	for (int i = 0; i < SOCKET_WAITS_MAX && fd < 0; i++) {
+		if (kill(facts->pid, 0) < 0)
+			return -ESRCH;
+		nanosleep(&pause, NULL);
+		fd = connect_to(path, facts->pid);
+	}
+	return fd;
+}
+
+/* Sets the error of wait_for_socket(); `trigger` is the file that stays. */
+static int explain(int status, const char *place, const char *trigger, struct gg_error *error)
+{
+	char advice[160];
+
+	if (status == -ESRCH)
+		return gg_error_set(error, status, place, NULL, "it has ended");
+	if (status == -EAGAIN)
+		return gg_error_set(error, -ETIMEDOUT, place, NULL,
+		                    "its VM took no client of its attach socket for 10 s");
+	snprintf(advice, sizeof(advice),
+	         "The VM may still come to it: only then remove %s, or it prints its stacks.",
+	         trigger);
+	return gg_error_set(error, -ETIMEDOUT, place, trigger[0] != '\0' ? advice : NULL,
+	                    "its VM opened no attach socket within 10 s");
+}
+
+/* Signals that would end this process before it has removed the file; the wait is short. */
+static void block_endings(sigset_t *ret_before)
+{
+	static const int endings[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
+	sigset_t all;
+
+	sigemptyset(&all);
+	for (size_t i = 0; i < GG_COUNT(endings); i++)
+		sigaddset(&all, endings[i]);
+	sigprocmask(SIG_BLOCK, &all, ret_before);
+}
+
+/*
+ * A VM that comes to its SIGQUIT when the file is gone prints all stacks on the program's stdout.
+ * So the file stays if the VM has not opened its socket in time, as where somebody has stopped the
+ * process.
+ */
+static int ask_for_socket(const struct gg_process_facts *facts, const char *path,
+                          struct gg_error *error)
+{
+	char trigger[64], place[64];
+	int fd;
+
+	snprintf(place, sizeof(place), "process %d", (int)facts->pid);
+	if (!make_trigger(facts, trigger))
+		return gg_error_set_errno(error, errno, trigger, NULL);
+	if (kill(facts->pid, SIGQUIT) < 0) {
+		int why = errno;
+
+		unlink(trigger);
+		return gg_error_set_errno(error, why, place, NULL);
+	}
+	fd = wait_for_socket(facts, path);
+	if (fd >= 0 || fd == -ESRCH || fd == -EAGAIN)
+		unlink(trigger);
+	return fd >= 0 ? fd : explain(fd, place, trigger, error);
+}
+
+static int open_socket(const struct gg_process_facts *facts, struct gg_error *error)
+{
+	sigset_t before;
+	char path[64], place[64];
 	int fd;
 
 	snprintf(place, sizeof(place), "process %d", (int)facts->pid);
@@ -220,29 +290,14 @@ static int open_socket(const struct gg_process_facts *facts, struct gg_error *er
 	if (fd == -EPERM)
 		return gg_error_set(error, fd, path, "Remove that file.",
 		                    "another process has the VM's attach socket");
-	if (fd != -EAGAIN) {
-		if (!make_trigger(facts, trigger))
-			return gg_error_set_errno(error, errno, trigger, NULL);
-		if (kill(facts->pid, SIGQUIT) < 0) {
-			int why = errno;
-
-			unlink(trigger);
-			return gg_error_set_errno(error, why, place, NULL);
-		}
+	if (fd == -EAGAIN) { /* clients wait there already, so nobody needs to ask */
+		fd = wait_for_socket(facts, path);
+		return fd >= 0 ? fd : explain(fd, place, "", error);
 	}
-	for (int i = 0; i < SOCKET_WAITS_MAX && fd < 0 && kill(facts->pid, 0) == 0; i++) {
-		nanosleep(&pause, NULL);
-		fd = connect_to(path, facts->pid);
-	}
-	if (trigger[0] != '\0')
-		unlink(trigger);
-	if (fd >= 0)
-		return fd;
-	if (kill(facts->pid, 0) < 0)
-		return gg_error_set(error, -ESRCH, place, NULL, "it has ended");
-	return gg_error_set(error, -ETIMEDOUT, place, NULL,
-	                    fd == -EAGAIN ? "its VM took no client of its attach socket for 10 s"
-	                                  : "its VM opened no attach socket within 10 s");
+	block_endings(&before);
+	fd = ask_for_socket(facts, path, error);
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	return fd;
 }
 
 static int64_t now_ms(void)

@@ -15,7 +15,10 @@
  *           the check gets no signal.
  * Waits     10 s for the socket and 60 s for the whole reply.  Another process may have made the
  *           socket's file first, so geiger asks the kernel who listens.
- * Files     The file .attach_pidPID is removed again; the socket is the VM's and stays.
+ * Files     The file .attach_pidPID is removed again, after Ctrl-C as well: signals that end geiger
+ *           wait until the VM has its socket.  If the VM opens none in time, the file stays, and
+ *           the error names it: a VM that finds it gone when it comes to SIGQUIT prints all stacks.
+ *           The socket is the VM's and stays.
  */
 #pragma once
 

@@ -464,14 +464,21 @@ def traced(pid):
 
 
 # It looks like a VM, and does not serve its socket: nobody takes clients ("full"), an answer comes
-# byte after byte ("drip"), or another process listens in its place ("other").
+# byte after byte ("drip"), another process listens in its place ("other"), or there is none
+# ("silent"); it opens its socket when it is told so by a line ("late").
 PRETENDER = """
 import mmap, os, signal, socket, sys, time
 library = mmap.mmap(os.open("libjvm.so", os.O_RDONLY), 4096, prot=mmap.PROT_READ)
 signal.signal(signal.SIGQUIT, lambda *_: None)
 path = f"/tmp/.java_pid{os.getpid()}"
 kind, server = sys.argv[1], socket.socket(socket.AF_UNIX)
-if kind != "other" or os.fork() == 0:
+if kind in ("late", "silent"):
+    print(path, flush=True)
+    if kind == "late":
+        sys.stdin.readline()
+        server.bind(path)
+        server.listen(1)
+elif kind != "other" or os.fork() == 0:
     server.bind(path)
     server.listen(0)
     clients = [socket.socket(socket.AF_UNIX)]
@@ -502,8 +509,9 @@ def pretenders(count):
     """Each attach ends by its own limit, the last one after a minute; they wait side by side."""
     with open("libjvm.so", "wb") as library:
         library.write(bytes(4096))
-    kinds = (("other", b"another process"), ("full", b"took no client"), ("drip", b"did not answer"))
-    begun = [(kind, word, pretend(kind)) for kind, word in kinds[:1 + count]]
+    kinds = (("other", b"another process"), ("full", b"took no client"), ("silent", b"opened no attach socket"), ("drip", b"did not answer"))
+    begun = [(kind, word, pretend(kind)) for kind, word in kinds[:2 + count]]
+    interrupted()
     for kind, word, (program, attach, path) in begun:
         try:
             _output, errors = attach.communicate(timeout=SECONDS)
@@ -511,8 +519,39 @@ def pretenders(count):
             attach.kill()
             _output, errors = attach.communicate()
         check(f"an_attach_to_a_vm_whose_socket_is_{kind}_ends_with_a_clear_line", attach.returncode == 1 and word in errors, attach.returncode, errors)
+        if kind == "silent":  # which may come to its signal later
+            left = triggers(program.pid)
+            check("the_line_names_the_file_that_stays", len(left) == 1 and f".attach_pid{program.pid}".encode() in errors, left, errors)
+            os.unlink(left[0])
         program.communicate(b"", timeout=SECONDS)
-        os.unlink(path)
+        if kind != "silent":
+            os.unlink(path)
+
+
+def triggers(pid):
+    """Files that ask this process for its socket."""
+    return [path for path in (f"/proc/{pid}/cwd/.attach_pid{pid}", f"/tmp/.attach_pid{pid}") if os.path.exists(path)]
+
+
+def interrupted():
+    """Signals that come while an attach waits for the socket leave no file."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
+        program, attach, path = pretend("late")
+        until = time.monotonic() + 100
+        while not triggers(program.pid) and attach.poll() is None and time.monotonic() < until:
+            time.sleep(0.01)
+        asked = len(triggers(program.pid))
+        attach.send_signal(number)
+        time.sleep(0.1)  # in which an attach without care would end
+        program.stdin.write(b"\n")
+        program.stdin.flush()
+        attach.communicate(timeout=SECONDS)
+        left = triggers(program.pid)
+        check(f"a_{number.name}_ends_an_attach_and_leaves_no_file", asked == 1 and attach.returncode == -number and not left,
+              asked, attach.returncode, left)
+        program.communicate(b"", timeout=SECONDS)
+        if os.path.exists(path):
+            os.unlink(path)
 
 
 def socket(jdk, count):
@@ -536,8 +575,7 @@ def socket(jdk, count):
             seen = report(pid, "--metric", "allocated")
             check(f"{jdk.name}_has_java_objects_alone", any(row["function"] == "Work.deep" for row in seen["rows"]) and
                   not any("libjvm" in str(row) for row in seen["rows"]), seen["rows"][:5])
-            left = [name for name in os.listdir(f"/proc/{pid}/cwd") + os.listdir("/tmp") if name == f".attach_pid{pid}"]
-            check(f"{jdk.name}_leaves_no_file", not left, left)
+            check(f"{jdk.name}_leaves_no_file", not triggers(pid), triggers(pid))
         output, errors = program.communicate(timeout=SECONDS)
         warned = words is None and jdk.release >= 21
         check(f"{jdk.name}_with_{option}_works_on", output == b"ended\n" and program.returncode == 5 and
