@@ -15,6 +15,7 @@ The VM's own counts are the truth: bytes by thread, and the class histogram afte
              minute longer)
   other      another agent has the VM's sampler before, between and after attaches
   jfr        recordings of the JDK's Flight Recorder, and some that are made as async-profiler does
+  proof      all that have a count, with those of PROOF, and a summary for script/proof
 
 GEIGER: the command.  JVM_ADAPTER: libgeiger-jvm.so.  OTHER_AGENT: the library of jvm/other_agent.c.
 JDKS: folders of JDKs; by default those below /usr/lib/jvm.  CLASSES: what jvm/*.java gives; by
@@ -42,13 +43,22 @@ CLASSES = os.environ.get("CLASSES", "classes")
 HERE = os.path.dirname(os.path.realpath(__file__))
 QUICK = ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]  # a VM that starts with less work
 SECONDS = 500  # the time limit of one program: for what hangs
-failed = 0
+PROOF = {"truth": 100, "bias": 1, "live": 30, "same": 500, "kill": 200, "attach": 100, "socket": 2, "other": 1}
+checked = failed = 0
+figures = []  # of one part, for the summary
 
 
 def check(sentence, holds, *values):
-    global failed
+    global checked, failed
     print(f"{'ok' if holds else 'FAILED'} - {sentence}", *(values if not holds else ()), flush=True)
+    checked += 1
     failed += not holds
+
+
+def note(figure):
+    """A figure beside the checks."""
+    print(figure, flush=True)
+    figures.append(figure)
 
 
 class Jdk:
@@ -219,7 +229,7 @@ def changes(jdk):
     seen = {int(line.split(",")[0]): int(line.split(",")[1]) for line in text.stdout.decode().splitlines()[1:]}
     bytes_, estimate = 40 * threads * count, rows("g.geiger", "--metric", "allocated")["Work.deep"]["self"]["estimate"]
     error = math.sqrt(sum(samples * interval * interval for interval, samples in seen.items()))
-    print(f"{jdk.name}: {made} changes, {seen}, {(estimate - bytes_) / error:+.2f} standard errors")
+    note(f"{made} changes of the interval: {(estimate - bytes_) / error:+.2f} standard errors")
     check(f"{jdk.name}_sums_are_right_while_the_interval_changes", made > 0 and len(seen) > 1 and abs(estimate - bytes_) < 4.5 * error,
           made, seen, estimate, bytes_)
 
@@ -273,7 +283,7 @@ def truth(jdk, count):
     # Streams of small objects alone are right in all VMs.
     z = (sums["estimate"] - sums["truth"]) / math.sqrt(sums["variance"])
     check(f"{jdk.name}_sums_are_right_within_4.5_standard_errors", abs(z) < 4.5, z, sums)
-    print(f"{jdk.name}: {held} of {tried} intervals hold the truth; {z:+.2f} standard errors")
+    note(f"{held} of {tried} intervals hold the truth; the sum: {z:+.2f} standard errors")
     if jdk.is_right:
         # 94 % must hold; the binomial law allows fewer once in 10 000 times.
         least = 0.94 * tried - 3.7 * math.sqrt(0.94 * 0.06 * tried)
@@ -292,7 +302,7 @@ def bias(jdk, _count):
     expected = 1500 * 4000 * 96 / 524288
     small = found["Work.small"]
     share = small["samples"] / expected - 1
-    print(f"{jdk.name}: small objects {share:+.1%}")
+    note(f"small objects {share:+.1%}")
     if jdk.is_right:
         check(f"{jdk.name}_small_objects_between_arrays_are_right", abs(share) < 4.5 / math.sqrt(expected), share)
         check(f"{jdk.name}_has_intervals", holds(small["self"], 1500 * 4000 * 96), small)
@@ -332,6 +342,7 @@ def live(jdk, count):
             tried += 1
             held += holds(wide["self"], size)
     mean = sum(deviations) / math.sqrt(count)
+    note(f"{mean:+.2f} standard errors; {held} of {tried} intervals hold the histogram's bytes")
     check(f"{jdk.name}_live_bytes_are_those_of_the_histogram", abs(mean) < 4.5, deviations)
     if jdk.is_right:
         check(f"{jdk.name}_live_intervals_hold_the_truth", held >= (0.94 * tried - 3.7 * math.sqrt(0.94 * 0.06 * tried) if count >= 30 else tried), held, tried)
@@ -402,7 +413,7 @@ def same(jdk, count):
 
 def kill(jdk, count):
     choose = random.Random(jdk.release)
-    wrong, with_objects = [], 0
+    wrong, with_objects, samples = [], 0, []
     for _ in range(count):
         profile = "k.geiger"
         program = subprocess.Popen([GEIGER, "record", "-q", "-i", "4k", "-o", profile, "--", *from_start(jdk, *QUICK, "-Xmx64m", "Work", "forever")],
@@ -414,11 +425,15 @@ def kill(jdk, count):
         program.communicate(timeout=SECONDS)
         seen = report(profile, "--metric", "allocated")
         left = report(profile, "--metric", "live")
-        with_objects += any(row["function"] == "Work.deep" for row in seen["rows"])
+        deep = [row["samples"] for row in seen["rows"] if row["function"] == "Work.deep"]
+        with_objects += len(deep) > 0
+        samples += deep
         if left["selected_bytes"]["estimate"] > seen["selected_bytes"]["estimate"] \
                 or sqlite3.connect(profile).execute("pragma integrity_check").fetchone() != ("ok",):
             wrong.append((seen["selected_bytes"], left["selected_bytes"]))
         os.unlink(profile)
+    note(f"{count} kills: {count - len(wrong)} profiles add up, {with_objects} have Java objects, {min(samples, default=0)} to "
+         f"{max(samples, default=0)} samples each")
     check(f"{jdk.name}_{count}_kills_leave_profiles_that_add_up", not wrong and with_objects == count, wrong, with_objects)
 
 
@@ -432,6 +447,7 @@ def attach(jdk, count):
     pid = str(program.pid)
     attached = with_objects = 0
     reasons = []
+    began = time.monotonic()
     for _ in range(count):
         recorder = subprocess.Popen([GEIGER, "attach", "-q", "-i", "16k", "-o", "t.geiger", pid], stderr=subprocess.PIPE)
         # The recording ends when it has objects, however long the program waits for a processor.
@@ -440,7 +456,10 @@ def attach(jdk, count):
         reasons.append(recorder.communicate(timeout=SECONDS)[1])
         attached += recorder.returncode == 0
         with_objects += seen and rows("t.geiger", "--metric", "allocated")["Work.deep"]["samples"] > 10
+    seconds = time.monotonic() - began
     output, errors = program.communicate(timeout=SECONDS)
+    note(f"{count} attaches: {attached} went well, {with_objects} saw Java objects, {seconds / count:.1f} s each; the program ended with "
+         f"{program.returncode}, {output!r} on stdout and {errors!r} on stderr")
     check(f"{jdk.name}_{count}_attaches_leave_the_program_as_it_is", program.returncode == 5 and output == b"ended\n" and errors == b"",
           program.returncode, output, errors)
     check(f"{jdk.name}_attaches_see_java_objects", attached == count and with_objects == count, attached, with_objects, reasons[:3])
@@ -705,6 +724,25 @@ def doubled_recordings(frames):
         check(name, abs(found["long[]"] / bytes_ - 1) < 1e-6 and [int(note.split()[0]) for note in notes] == left_out, found, seen["notes"])
 
 
+def run_part(part, count, jdks):
+    """Returns a row of the summary for each JDK."""
+    lines = []
+    for jdk in jdks:
+        before, wrong = checked, failed
+        figures.clear()
+        globals()[part](jdk, count)
+        lines.append(f"| {part} {count} | {jdk.release} | {checked - before} | {failed - wrong} | {'; '.join(figures)} |")
+    return lines
+
+
+def prove(jdks):
+    lines = []
+    for part, count in PROOF.items():
+        lines += run_part(part, count, jdks)
+    print("summary\n\n| part | JDK | checks | failed | figures |\n|-|-|-|-|-|")
+    print("\n".join(lines), flush=True)
+
+
 def main():
     part, count = sys.argv[1], int(sys.argv[2])
     jdks = find_jdks()
@@ -717,8 +755,10 @@ def main():
             os.environ.pop(name, None)
         if CLASSES == "classes":
             compile_java(jdks[0], "classes", glob.glob(f"{HERE}/jvm/*.java"))
-        for jdk in jdks:
-            globals()[part](jdk, count)
+        if part == "proof":
+            prove(jdks)
+        else:
+            run_part(part, count, jdks)
         os.chdir("/")
     sys.exit(failed > 0)
 
