@@ -21,8 +21,20 @@
  * is off, the VM has that largest interval, and the callbacks return at once.
  *
  * The VM has one sampler, and gives it to one agent.  The first callback after a detach gives it
- * back, so that another profiler can have it; the next attach takes it again.  Each thread's first
- * event then is no sample, because its sample point may be older.
+ * back, so that another profiler can have it; the next attach takes it again.
+ *
+ * Threads that exist when this agent takes the sampler have a sample point from before:
+ *
+ *   before JDK 25   The VM counts no bytes while nobody has the sampler.  The sample point is the
+ *                   one that the thread drew last, so its interval is known: that of this agent,
+ *                   or the VM's own at first.  Only if another agent may have drawn it
+ *                   (other_agents.h), it is not known.
+ *   from JDK 25 on  The VM counts bytes always.  A thread that has passed its sample point
+ *                   meanwhile calls back for its next object that leaves the fast path, whatever
+ *                   its size.  That object was not drawn.
+ *
+ * Where the sample point is not known or not drawn, each thread's first event is no sample, and all
+ * later ones are right.  What the thread allocates until then is missing.
  */
 #include "vm.h"
 
@@ -37,6 +49,7 @@
 #include "embed/record_sample.h"
 #include "embed/sampling_settings.h"
 #include "methods.h"
+#include "other_agents.h"
 #include "stats/sampling/elementary.h"
 #include "stats/sampling/rng.h"
 
@@ -50,8 +63,11 @@ static uint32_t is_begun; /* 1: the VM calls back */
 /* The VM's interval, and its interval before gg_jvm_begin(); 0: every allocation. */
 static uint64_t vm_interval_bytes, first_interval_bytes;
 
-/* How often the VM has given its sampler.  Another agent may have had it in between. */
-static uint32_t epoch;
+/*
+ * 1, and 1 more whenever the VM gave its sampler and the sample points of threads that existed were
+ * not known.
+ */
+static uint32_t epoch = 1;
 
 /*
  * Guards is_begun, epoch and changes of the VM's interval.  Callbacks only try it, so that none
@@ -113,18 +129,18 @@ static void seed_thread(void)
 }
 
 /*
- * Finds the interval of this event's sample point, and notes that of the next one.  False: the VM
- * drew it before it gave its sampler again, perhaps with another agent's interval.
+ * Finds the interval of this event's sample point, and notes that of the next one.  False: the
+ * thread has that sample point from before this agent took the sampler, and it is not known.
  */
 static bool take_pending(uint64_t *ret_bytes)
 {
 	uint32_t now = gg_load_relaxed(&epoch);
-	bool is_known = thread_state.epoch == now;
+	bool is_seen = thread_state.epoch == now;
 
-	*ret_bytes = is_known ? thread_state.pending_bytes : gg_load_relaxed(&first_interval_bytes);
+	*ret_bytes = is_seen ? thread_state.pending_bytes : gg_load_relaxed(&first_interval_bytes);
 	thread_state.epoch = now;
 	thread_state.pending_bytes = gg_load_relaxed(&vm_interval_bytes);
-	return is_known || now == 1;
+	return is_seen || now == 1;
 }
 
 /* The probability that an object of that size covers a sample point. */
@@ -170,7 +186,7 @@ static void give_back(void)
 {
 	(*jvmti)->SetEventNotificationMode(jvmti, JVMTI_DISABLE, JVMTI_EVENT_SAMPLED_OBJECT_ALLOC,
 	                                   NULL);
-	(*jvmti)->SetHeapSamplingInterval(jvmti, GG_JVM_DEFAULT_INTERVAL_BYTES);
+	set_interval(GG_JVM_DEFAULT_INTERVAL_BYTES); /* threads that start now draw with it */
 	(*jvmti)->RelinquishCapabilities(jvmti, &sampler);
 	gg_store_release(&is_begun, 0);
 }
@@ -321,7 +337,14 @@ static void find_kind(void)
 	(*jvmti)->Deallocate(jvmti, (unsigned char *)version);
 }
 
-static const char *enable(void)
+/* Whether threads may have a sample point that is not known, or that they have passed already. */
+static bool has_unknown_sample_points(JavaVM *vm)
+{
+	return !is_biased || gg_jvm_has_other_agents(vm);
+}
+
+/* `is_live`: the VM has threads. */
+static const char *enable(JavaVM *vm, bool is_live)
 {
 	static const jvmtiEvent wanted[] = {
 		JVMTI_EVENT_SAMPLED_OBJECT_ALLOC,
@@ -344,7 +367,8 @@ static const char *enable(void)
 	if ((*jvmti)->AddCapabilities(jvmti, &capabilities) != JVMTI_ERROR_NONE)
 		return "no Java objects are shown: another agent has the VM's sampler of "
 		       "allocations, which serves one at a time, or the VM has none (JEP 331)";
-	gg_add_relaxed(&epoch, 1);
+	if (is_live && has_unknown_sample_points(vm))
+		gg_add_relaxed(&epoch, 1);
 	set_interval(interval_for_vm());
 	if ((*jvmti)->SetEventCallbacks(jvmti, &callbacks, sizeof(callbacks)) != JVMTI_ERROR_NONE)
 		return "no Java objects are shown: the VM refuses the callbacks";
@@ -401,7 +425,7 @@ const char *gg_jvm_begin(JavaVM *vm, bool is_live)
 	if (!has_sampler()) {
 		why = jvmti == NULL ? prepare(vm, is_live) : NULL;
 		if (why == NULL)
-			why = enable();
+			why = enable(vm, is_live);
 		if (why == NULL)
 			gg_store_release(&is_begun, 1);
 		else if (jvmti != NULL)

@@ -12,6 +12,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CyclicBarrier;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
@@ -227,6 +228,34 @@ public class Work {
             thread.join();
     }
 
+    /* Threads that each allocate `count` objects of 40 bytes for each byte of standard input. */
+    static void rounds(int threads, int count) throws Exception {
+        CyclicBarrier begin = new CyclicBarrier(threads + 1), end = new CyclicBarrier(threads + 1);
+        for (int i = 0; i < threads; i++) {
+            Thread thread = new Thread(() -> {
+                try {
+                    for (;;) {
+                        begin.await();
+                        deep(3, count);
+                        end.await();
+                    }
+                } catch (Exception ended) {
+                    System.out.println(ended);
+                }
+            });
+            thread.setDaemon(true);
+            thread.start();
+        }
+        do {
+            awaitJoin();
+            begin.await();
+            end.await();
+            System.out.println("done");
+            System.out.flush();
+        } while (System.in.read() >= 0);
+        Runtime.getRuntime().halt(0);
+    }
+
     /* Allocates for ever; prints a line when it has begun. */
     static void forever() throws Exception {
         System.out.println("begun");
@@ -284,6 +313,7 @@ public class Work {
         case "direct": direct(numbers[1]); break;
         case "several": tasks(numbers[1]); threads(numbers[2]); unload(numbers[3]); server(numbers[4]); break;
         case "parallel": parallel(numbers[1], numbers[2]); break;
+        case "rounds": rounds(numbers[1], numbers[2]); break;
         case "forever": forever(); break;
         case "until": until(); break;
         default: throw new IllegalArgumentException(arguments[0]);
