@@ -681,8 +681,8 @@ static void append_no_module(const struct gg_model *model, struct gg_buf *text)
 	                           ? "in code compiled at run time. Some compilers can write "
 	                             "its names (node --perf-basic-prof, java "
 	                             "-XX:+UnlockDiagnosticVMOptions "
-	                             "-XX:+DumpPerfMapAtExit, .NET "
-	                             "DOTNET_PerfMapEnabled=3)."
+	                             "-XX:+DumpPerfMapAtExit, and -XX:+PreserveFramePointer "
+	                             "for whole stacks, .NET DOTNET_PerfMapEnabled=3)."
 	                           : "where the imported file names no module.");
 }
 

@@ -151,8 +151,22 @@ def names(jdk, _count):
     exact = run([GEIGER, "record", "-q", "--exact", "-o", "e.geiger", "--", *jdk.work, "loop", "1", "100000"])
     seen = [name for name in rows("e.geiger", "--metric", "allocated") if "sampled_internal" in name or name == "Work.deep"]
     check(f"{jdk.name}_exact_counts_are_of_malloc_alone", exact.returncode == 0 and not seen, exact, seen)
+    native_stacks(jdk)
     doors(jdk)
     control(jdk)
+
+
+def native_stacks(jdk):
+    """Java's compiled frames between native ones, by the options that docs/JVM.md names."""
+    options = ["-XX:+PreserveFramePointer", "-XX:+UnlockDiagnosticVMOptions", "-XX:+DumpPerfMapAtExit"]
+    done = record("n.geiger", [jdk.java, "-Xbatch", "-XX:MaxDirectMemorySize=1g", *options, "-cp", CLASSES, "Work", "buffers", "20000"], "256k")
+    with sqlite3.connect("n.geiger") as profile:
+        maps = [path for (path,) in profile.execute("select path from module where path like '/tmp/perf-%.map'")]
+    for path in maps:
+        os.unlink(path)
+    stack = run([GEIGER, "report", "--metric", "allocated", "--by", "stack", "-n", "5", "n.geiger"]).stdout.decode()
+    at = [stack.find(name) for name in ("os::malloc", "java.nio.DirectByteBuffer.<init>", "Work.wanted", "JavaMain")]
+    check(f"{jdk.name}_java_frames_stand_between_native_ones", done.returncode == 0 and -1 not in at and at == sorted(at), done, at, stack)
 
 
 def doors(jdk):

@@ -148,8 +148,8 @@ static enum gg_symbol_status resolve_perf_map(const struct gg_worker_task *task,
 	if (status == GG_SYMBOL_NO_FILE)
 		gg_buf_printf(advice,
 		              "the runtime that compiles this code wrote no %s; some do when asked "
-		              "(node --perf-basic-prof, java -XX:+DumpPerfMapAtExit, .NET "
-		              "DOTNET_PerfMapEnabled=3)",
+		              "(node --perf-basic-prof, java -XX:+UnlockDiagnosticVMOptions "
+		              "-XX:+DumpPerfMapAtExit, .NET DOTNET_PerfMapEnabled=3)",
 		              task->module->path);
 	if (status == GG_SYMBOL_UNREADABLE)
 		gg_buf_printf(advice,

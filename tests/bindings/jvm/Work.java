@@ -214,6 +214,19 @@ public class Work {
         Runtime.getRuntime().halt(0);
     }
 
+    /* Direct buffers from compiled code; ends as a program does. */
+    static void wanted(List<ByteBuffer> buffers, int bytes) {
+        buffers.add(ByteBuffer.allocateDirect(bytes));
+        if (buffers.size() > 50)
+            buffers.clear();
+    }
+
+    static void buffers(int count) {
+        List<ByteBuffer> buffers = new ArrayList<>();
+        for (int i = 0; i < count; i++)
+            wanted(buffers, 100000);
+    }
+
     /* As many threads allocate `count` objects of 40 bytes each; prints a line before. */
     static void parallel(int threads, int count) throws Exception {
         List<Thread> running = new ArrayList<>();
@@ -311,6 +324,7 @@ public class Work {
         case "threads": threads(numbers[1]); break;
         case "server": server(numbers[1]); break;
         case "direct": direct(numbers[1]); break;
+        case "buffers": buffers(numbers[1]); break;
         case "several": tasks(numbers[1]); threads(numbers[2]); unload(numbers[3]); server(numbers[4]); break;
         case "parallel": parallel(numbers[1], numbers[2]); break;
         case "rounds": rounds(numbers[1], numbers[2]); break;
