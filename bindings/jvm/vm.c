@@ -33,8 +33,8 @@
  *                   meanwhile calls back for its next object that leaves the fast path, whatever
  *                   its size.  That object was not drawn.
  *
- * Where the sample point is not known or not drawn, each thread's first event is no sample, and all
- * later ones are right.  What the thread allocates until then is missing.
+ * If the sample point is not known or was not drawn, the thread's first event is no sample, and all
+ * later ones are right.  The profile lacks the thread's allocations until that event.
  */
 #include "vm.h"
 

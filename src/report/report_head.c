@@ -707,6 +707,15 @@ static bool is_symbolized(const struct gg_report *report, uint32_t module)
 	return status != NULL && status[0] != '\0';
 }
 
+static bool has_java_vm(const struct gg_model *model)
+{
+	for (size_t i = 0; i < model->module_count; i++)
+		if (model->modules[i].name != NULL &&
+		    strcmp(model->modules[i].name, "libjvm.so") == 0)
+			return true;
+	return false;
+}
+
 void gg_report_append_unnamed(const struct gg_report *report, struct gg_buf *out)
 {
 	const struct gg_model_unresolved *of = &report->summary->unresolved;
@@ -727,7 +736,12 @@ void gg_report_append_unnamed(const struct gg_report *report, struct gg_buf *out
 			&text,
 			"the agent's list of libraries was full (counter '" MODULES_DROPPED "').");
 	else if (gg_model_has_times(report->model))
-		gg_buf_append_text(&text, "most are in code compiled at run time.");
+		gg_buf_printf(&text, "most are in code compiled at run time.%s",
+		              has_java_vm(report->model)
+		                      ? " java -XX:+PreserveFramePointer shows whole stacks of "
+		                        "malloc's blocks, and -XX:+UnlockDiagnosticVMOptions "
+		                        "-XX:+DumpPerfMapAtExit names them."
+		                      : "");
 	else
 		gg_buf_append_text(&text, "the imported file names no module.");
 	append_folded(report, &text, out);

@@ -11,7 +11,7 @@ The VM's own counts are the truth: bytes by thread, and the class histogram afte
   same       output and exit status of real programs, with and without geiger
   kill       COUNT programs that are killed at any time
   attach     COUNT attaches to a program that works
-  again      COUNT times three attaches to the same threads with other intervals: sums hold the truth
+  again      COUNT times three attaches to the same threads, with other intervals: right sums
   socket     the attach socket, VMs without it, and sockets that hold up their clients (COUNT 2: a
              minute longer)
   other      another agent has the VM's sampler before, between and after attaches
@@ -157,7 +157,10 @@ def names(jdk, _count):
 
 
 def native_stacks(jdk):
-    """Java's compiled frames between native ones, by the options that docs/JVM.md names."""
+    """Java's compiled frames between native ones, by the options that the report names."""
+    record("n.geiger", [jdk.java, "-XX:MaxDirectMemorySize=1g", "-cp", CLASSES, "Work", "buffers", "20000"], "256k")
+    text = run([GEIGER, "report", "--metric", "allocated", "n.geiger"]).stdout.decode()
+    check(f"{jdk.name}_the_report_names_the_options_that_give_more", "-XX:+PreserveFramePointer" in text and "-XX:+DumpPerfMapAtExit" in text, text)
     options = ["-XX:+PreserveFramePointer", "-XX:+UnlockDiagnosticVMOptions", "-XX:+DumpPerfMapAtExit"]
     done = record("n.geiger", [jdk.java, "-Xbatch", "-XX:MaxDirectMemorySize=1g", *options, "-cp", CLASSES, "Work", "buffers", "20000"], "256k")
     with sqlite3.connect("n.geiger") as profile:
@@ -398,7 +401,7 @@ def same(jdk, count):
             "unload": (java + ["unload", "60"], {}),
             "no_class": ([jdk.java, "-cp", CLASSES, "Missing"], {}),
             "version": ([jdk.java, "-version"], {}),
-            "out_of_memory": ([jdk.java, "-Xmx24m", "-cp", CLASSES, "Work", "live", "1000000"], {}),
+            "out_of_memory": ([jdk.java, "-Xmx64m", "-cp", CLASSES, "Work", "exhaust"], {}),
         })
     else:
         programs["several"] = (java + ["several", "10000", "400", "40", "100"], {})
@@ -485,7 +488,7 @@ def attach(jdk, count):
 
 
 def again(jdk, count):
-    """Threads have sample points from before, which an earlier attach drew, or which they have passed."""
+    """Threads have sample points from before: an earlier attach drew them, or they have passed."""
     threads, objects, intervals = 200, 50000, {"512k": 524288, "128k": 131072, "16k": 16384}
     bytes_ = 40 * threads * objects
     deviations = {interval: [] for interval in intervals}
@@ -545,9 +548,9 @@ def traced(pid):
     return done
 
 
-# It looks like a VM, and does not serve its socket: nobody takes clients ("full"), an answer comes
-# byte after byte ("drip"), another process listens in its place ("other"), or there is none
-# ("silent"); it opens its socket when it is told so by a line ("late").
+# This program looks like a VM, and does not serve its socket: it takes no clients ("full"), sends
+# its answer byte after byte ("drip"), leaves the socket to another process ("other"), or has none
+# ("silent").  It may also open its socket after a line on its standard input ("late").
 PRETENDER = """
 import mmap, os, signal, socket, sys, time
 library = mmap.mmap(os.open("libjvm.so", os.O_RDONLY), 4096, prot=mmap.PROT_READ)

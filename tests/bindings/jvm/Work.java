@@ -115,6 +115,13 @@ public class Work {
         Runtime.getRuntime().halt(0);
     }
 
+    /* The heap is full in one line, always the same one. */
+    static void exhaust() {
+        Object[] kept = new Object[1000];
+        for (int i = 0;; i++)
+            kept[i] = new byte[1 << 20];
+    }
+
     /* Classes that come and go, each with a method of its own name. */
     static void unload(int classes) throws Exception {
         for (int i = 0; i < classes; i++) {
@@ -319,6 +326,7 @@ public class Work {
         case "loop": loop(numbers[1], numbers[2]); break;
         case "mixed": mixed(numbers[1], numbers[2], numbers[3]); break;
         case "live": live(numbers[1]); break;
+        case "exhaust": exhaust(); break;
         case "unload": unload(numbers[1]); break;
         case "tasks": tasks(numbers[1]); break;
         case "threads": threads(numbers[1]); break;
