@@ -549,8 +549,8 @@ def traced(pid):
 
 
 # This program looks like a VM, and does not serve its socket: it takes no clients ("full"), sends
-# its answer byte after byte ("drip"), leaves the socket to another process ("other"), or has none
-# ("silent").  It may also open its socket after a line on its standard input ("late").
+# its answer byte after byte ("drip"), leaves the socket to another process ("other"), or never
+# opens one ("silent").  It may also open its socket after a line on its standard input ("late").
 PRETENDER = """
 import mmap, os, signal, socket, sys, time
 library = mmap.mmap(os.open("libjvm.so", os.O_RDONLY), 4096, prot=mmap.PROT_READ)
