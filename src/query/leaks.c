@@ -426,7 +426,10 @@ static void complete_row(const struct leaks_run *run, struct gg_leak_row *row)
 	memcpy(row->cohorts, leak.cohorts, sizeof(row->cohorts));
 }
 
-/* Sorts by class; growing rows by the lower bound of growth, others by size; then by stack. */
+/*
+ * Sorts by class; growing rows by the lower bound of growth, others by size; then by stack.  Growth
+ * whose error is unknown has no bound: such rows come last, the largest estimate first.
+ */
 static int compare_rows(const void *x, const void *y)
 {
 	const struct gg_leak_row *a = x, *b = y;
@@ -436,6 +439,10 @@ static int compare_rows(const void *x, const void *y)
 
 	if (a->class != b->class)
 		return a->class < b->class ? -1 : 1;
+	if (grows && of_a == of_b) {
+		of_a = a->growth_bytes.estimate;
+		of_b = b->growth_bytes.estimate;
+	}
 	if (of_a != of_b)
 		return of_a > of_b ? -1 : 1;
 	return a->stack < b->stack ? -1 : a->stack > b->stack;

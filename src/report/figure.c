@@ -169,9 +169,10 @@ static bool is_exact(const struct gg_figure *figure)
 	       (figure->quantity == GG_ALLOCATIONS && far < 1);
 }
 
+/* A change without bounds is a number alone: its lower bound may be -INFINITY. */
 static bool is_least(const struct gg_figure *figure)
 {
-	return figure->estimate > 0 && !figure->is_unknown &&
+	return figure->estimate > 0 && !figure->is_unknown && !figure->is_change &&
 	       (figure->is_least || !isfinite(figure->high));
 }
 

@@ -7,9 +7,10 @@ after the other: lines from "$ " on are commands, "> " continues one, the rest i
 A block that is fenced as `sh` is a script.  A command must succeed, and print what the document
 shows: numbers may differ, but of the words four fifths must be there.  Rows with so few samples
 that bounds follow the estimate ("93.1 KiB (3.2-462)") do not count: chance decides which these are.
-<!-- run: COMMAND --> is a command that readers need not see.
+<!-- run: COMMAND --> is a command that readers need not see.  Where <!-- needs: PROGRAM --> finds no
+such program, nothing up to the next heading is run, and the test says so.
 
-The folder has examples/songs/.  Programs that would change this machine (sudo, docker) are played
+The folder has the programs of EXAMPLES.  Programs that would change this machine (sudo, docker) are played
 by those of tests/documents/stand_ins.  GG_DOCUMENTS_WRITE=1 puts what was printed into the
 documents.
 
@@ -29,6 +30,10 @@ BUILD = pathlib.Path(os.environ["GG_BUILD"])
 SOURCE = pathlib.Path(os.environ["GG_SOURCE"])
 WRITES = os.environ.get("GG_DOCUMENTS_WRITE") == "1"
 FENCE = re.compile(r"^```(\w*)\s*$")
+NEEDS = re.compile(r"^<!-- needs: (.*) -->$")
+EXAMPLES = ("songs", "sessions", "checkout")
+# A program with the runtime of .NET in it, which `script/dotnet_runtime` downloads for the tests.
+DOTNET = pathlib.Path(os.environ.get("GEIGER_DOTNET_CACHE", pathlib.Path.home() / ".cache/geiger/dotnet"))
 HIDDEN = re.compile(r"^<!-- run: (.*) -->$")
 WORD = re.compile(r"[A-Za-z_]{4,}")
 # RSS is read now and then: where a program ends before, a report has less of it.
@@ -47,10 +52,19 @@ class Command:
         self.is_shown = is_shown
 
 
-def commands_of(lines):
-    found, at = [], 0
+def commands_of(lines, path):
+    """The commands, and the programs that some of them lack on `path`."""
+    found, lacks, at, is_skipped = [], [], 0, False
     while at < len(lines):
-        hidden, fence = HIDDEN.match(lines[at]), FENCE.match(lines[at])
+        hidden, fence, needs = (form.match(lines[at]) for form in (HIDDEN, FENCE, NEEDS))
+        if lines[at].startswith("## "):
+            is_skipped = False
+        if needs and not shutil.which(needs.group(1), path=path):
+            is_skipped = True
+            lacks.append(needs.group(1))
+        if is_skipped:
+            at = at + 1
+            continue
         if hidden:
             found.append(Command(hidden.group(1), at, at + 1, False))
         if not fence:
@@ -62,7 +76,7 @@ def commands_of(lines):
         elif fence.group(1) == "console":
             found += commands_of_console(lines, at + 1, end)
         at = end + 1
-    return found
+    return found, lacks
 
 
 def commands_of_console(lines, at, end):
@@ -81,6 +95,11 @@ def commands_of_console(lines, at, end):
     return found
 
 
+def path_of(scratch):
+    # The python3 that the adapter is for, whatever else there is.
+    return f"{scratch}/bin:{SOURCE}/tests/documents/stand_ins:/usr/bin:{os.environ['PATH']}:/usr/sbin"
+
+
 def run_all(commands, scratch):
     """The output of each command and its exit status, up to the first command that failed."""
     script = ["cd work"]
@@ -91,8 +110,7 @@ def run_all(commands, scratch):
         script.append(f"read -r status <../{number}.status; [ \"$status\" = 0 ] || exit")
     environment = dict(
         os.environ,
-        # The python3 that the adapter is for, whatever else there is.
-        PATH=f"{scratch}/bin:{SOURCE}/tests/documents/stand_ins:/usr/bin:{os.environ['PATH']}",
+        PATH=path_of(scratch),
         PYTHONPATH=str(BUILD / "bindings/python"),
         PYTHONDONTWRITEBYTECODE="1",
         GEIGER_DIR=str(scratch / "regions"),
@@ -127,10 +145,20 @@ def run_all(commands, scratch):
     return results
 
 
+def without_notes(lines):
+    """Lines without notes, and without what continues these: what a note says depends on versions."""
+    is_note = False
+    for line in lines:
+        is_note = line.startswith("note") or (is_note and line.startswith("  "))
+        if not is_note:
+            yield line
+
+
 def problem_of(command, shown, status, text):
     if status != 0:
         return f"exit status {status}:\n{text}"
-    wanted = set(WORD.findall(" ".join(line for line in shown if not (RSS.search(line) or RARE.search(line)))))
+    shown = [line for line in without_notes(shown) if not (RSS.search(line) or RARE.search(line))]
+    wanted = set(WORD.findall(" ".join(shown)))
     missing = wanted - set(WORD.findall(text))
     if len(missing) > max(2, len(wanted) // 5):
         return f"does not print {' '.join(sorted(missing))}:\n{text}"
@@ -139,15 +167,18 @@ def problem_of(command, shown, status, text):
 
 def run_document(path):
     lines = path.read_text().split("\n")
-    commands = commands_of(lines)
     failed = 0
     with tempfile.TemporaryDirectory(prefix="documents-") as folder:
         scratch = pathlib.Path(folder)
         for name in ("work", "regions", "bin"):
             (scratch / name).mkdir()
         (scratch / "bin/geiger").symlink_to(BUILD / "src/geiger")
-        for file in (SOURCE / "examples/songs").iterdir():
-            shutil.copy(file, scratch / "work")
+        for example in EXAMPLES:
+            for file in (SOURCE / "examples" / example).iterdir():
+                shutil.copy(file, scratch / "work")
+        for program in DOTNET.glob("*/package/dist/azmcp"):
+            (scratch / "bin/azmcp").symlink_to(program)
+        commands, lacks = commands_of(lines, path_of(scratch))
         results = run_all(commands, scratch)
     for command, (status, text) in zip(commands, results):
         shown = lines[command.last : command.end] if command.is_shown else []
@@ -155,6 +186,8 @@ def run_document(path):
         if problem:
             failed += 1
             print(f"{path.name}:{command.first + 1}: {command.text}: {problem}")
+    for program in lacks:
+        print(f"skipped - {path.name}: no {program} here")
     print(f"{'FAILED' if failed else 'ok'} - {path.name}_is_true ({len(results)} of {len(commands)} commands)")
     if WRITES and not failed:
         for command, (_, text) in reversed(list(zip(commands, results))):

@@ -251,6 +251,9 @@ TEST(a_change_has_its_sign_and_its_bounds)
 	reads(&ascii, change, "-200.0 MiB (-200 to 0)");
 	change.high = INFINITY;
 	reads(&ascii, change, "-200.0 MiB");
+	change = gg_figure_between(12 * MIB, -INFINITY, INFINITY, GG_BYTES);
+	change.is_change = true;
+	reads(&ascii, change, "+12.0 MiB");
 	change = gg_figure_between(0, -MIB, 2 * MIB, GG_BYTES);
 	change.is_change = true;
 	reads(&ascii, change, "0.00 MiB (-1.00 to +2.00)");
