@@ -510,7 +510,7 @@ void gg_report_append_title(const struct gg_report *report, const struct gg_quer
 	if (report->fleet != NULL) {
 		gg_buf_printf(out, " %s", report->fleet->when);
 	} else if (is_unknown) {
-		gg_buf_append_text(out, " at the end, as the peak is not known");
+		gg_buf_append_text(out, " at the end (peak not known)");
 	} else if (query->metric == GG_METRIC_LIVE && moment_ns == GG_TIME_NONE) {
 		gg_buf_append_text(out, " at the end");
 	} else if (query->metric == GG_METRIC_PINNED) {

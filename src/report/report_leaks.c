@@ -8,6 +8,7 @@
 
 #include "report/report_attach.h"
 #include "report/screen_text.h"
+#include "report/text_cells.h"
 
 enum { LEAK_FRAMES_SHOWN = 24, LEAK_TYPES_SHOWN = 4, INDENT = 4, CLASS_WIDTH = 11 };
 
@@ -98,13 +99,18 @@ static void append_cohorts(const struct gg_report *report, const struct gg_leak_
 	gg_buf_append_text(out, "|");
 }
 
-/* Appends "growing  30.0 MiB ± 29 %   11 %  786.5 k ± 29 % allocations, 60 samples". */
+/*
+ * Appends "growing  30.0 MiB ± 29 %   11 %  786.5 k ± 29 % allocations, 60 samples".  The number of
+ * allocations has a line of its own where the width has no room for it.
+ */
 static void append_row_title(const struct gg_report *report, const struct gg_leaks *leaks,
                              const struct gg_figure_column *column, const struct gg_leak_row *row,
                              struct gg_buf *out)
 {
+	enum { SHARE_CELLS = 7 };
 	struct gg_figure figure = figure_of(&row->live_bytes, GG_BYTES);
-	size_t before;
+	GG_CLEANUP(gg_buf_done) struct gg_buf count = { 0 };
+	size_t used = CLASS_WIDTH + 2 + column->number_cells + column->error_cells + SHARE_CELLS;
 
 	gg_buf_printf(out, "%s%-*s%s  ",
 	              row->class == GG_LEAK_GROWING ? report->style.error : report->style.strong,
@@ -112,12 +118,15 @@ static void append_row_title(const struct gg_report *report, const struct gg_lea
 	gg_figure_column_append(&report->figures, column, &figure, out);
 	gg_buf_append_text(out, " ");
 	append_share(row->live_bytes.estimate, leaks->live_bytes.estimate, out);
-	gg_buf_append_text(out, "  ");
-	before = out->length;
-	append_range(report, &row->live_count, GG_ALLOCATIONS, out);
-	gg_buf_printf(out, " allocation%s, %" PRIu64 " sample%s\n",
-	              strcmp(gg_buf_text(out) + before, "1") == 0 ? "" : "s", row->sample_count,
+	append_range(report, &row->live_count, GG_ALLOCATIONS, &count);
+	gg_buf_printf(&count, " allocation%s, %" PRIu64 " sample%s\n",
+	              strcmp(gg_buf_text(&count), "1") == 0 ? "" : "s", row->sample_count,
 	              row->sample_count == 1 ? "" : "s");
+	if (used + 2 + gg_text_cells(gg_buf_text(&count), count.length - 1) <= report->width)
+		gg_buf_append_text(out, "  ");
+	else
+		gg_buf_printf(out, "\n%*s", INDENT, "");
+	gg_buf_append_text(out, gg_buf_text(&count));
 }
 
 static struct gg_figure figure_of_type(const struct gg_leak_type *type)

@@ -91,7 +91,7 @@ TEST(a_peak_that_is_not_known_is_what_is_live_and_says_so)
 	                         "rm imported.geiger",
 	                         0);
 
-	CHECK_MSG(strstr(text, "\nlive at the end, as the peak is not known: ") != NULL &&
+	CHECK_MSG(strstr(text, "\nlive at the end (peak not known): ") != NULL &&
 	                  strstr(text, "by paths of calls") != NULL &&
 	                  strstr(text, "before imported.geiger (live), ") != NULL &&
 	                  strstr(text, "\"at_ns\":null") != NULL &&
