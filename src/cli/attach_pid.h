@@ -4,5 +4,5 @@
 
 #include "cli/command.h"
 
-/* Returns the pid that the only operand is, or -EINVAL with the error filled. */
-int gg_attach_pid_read(const struct gg_invocation *invocation);
+/* Returns the pid that the only operand of `command` is, or -EINVAL with the error filled. */
+int gg_attach_pid_read(const struct gg_invocation *invocation, const char *command);

@@ -44,7 +44,7 @@ static const struct gg_option attach_option_table[] = {
 	  "with -o: end the recording after it: 90, 10m, 2h" },
 	{ "no-symbols", 0, GG_OPTION_FLAG, offsetof(struct gg_attach_options, no_symbols), NULL,
 	  "with -o: leave names to 'geiger symbolize'" },
-	{ "dir", 0, GG_OPTION_TEXT, offsetof(struct gg_attach_options, directory), "DIRECTORY",
+	{ "dir", 0, GG_OPTION_TEXT, offsetof(struct gg_attach_options, directory), "DIR",
 	  "without -o: of the region; default: GEIGER_DIR" },
 	{ "all", 'a', GG_OPTION_TEXT, offsetof(struct gg_attach_options, all), "NAME",
 	  "every process of this name" },
@@ -237,7 +237,7 @@ static int run_attach(struct gg_invocation *invocation)
 	struct gg_error *error = invocation->error;
 	char agent[GG_LAUNCH_PATH_MAX] = "";
 	int status = is_group ? check_several(invocation, error) : 0;
-	int pid = is_group || status < 0 ? 0 : gg_attach_pid_read(invocation);
+	int pid = is_group || status < 0 ? 0 : gg_attach_pid_read(invocation, "attach");
 
 	if (pid < 0)
 		return pid;

@@ -5,15 +5,25 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "base/buf.h"
+#include "base/json.h"
 #include "base/printable.h"
 #include "cli/command.h"
 #include "profile/profile.h"
 
 struct check_options {
-	bool quiet;
+	bool quiet, json;
+};
+
+/* Where the problems of a run go. */
+struct check_output {
+	const struct check_options *options;
+	struct gg_buf text;
+	struct gg_json json;
 };
 
 static const struct gg_option check_option_table[] = {
+	{ "json", 0, GG_OPTION_FLAG, offsetof(struct check_options, json), NULL, "print JSON" },
 	{ "quiet", 'q', GG_OPTION_FLAG, offsetof(struct check_options, quiet), NULL,
 	  "print nothing; the exit status tells" },
 	GG_OPTIONS_END,
@@ -22,11 +32,12 @@ static const struct gg_option check_option_table[] = {
 /* The file may have put line feeds into the text; GG_PRINTABLE() keeps it on one line. */
 static void print_problem(const char *problem, void *context)
 {
-	const struct check_options *options = context;
+	struct check_output *output = context;
 
-	if (options->quiet)
-		return;
-	puts(GG_PRINTABLE(problem));
+	if (output->options->json)
+		gg_json_text(&output->json, NULL, problem);
+	else if (!output->options->quiet)
+		puts(GG_PRINTABLE(problem));
 }
 
 /*
@@ -35,7 +46,8 @@ static void print_problem(const char *problem, void *context)
  */
 static int run_check(struct gg_invocation *invocation)
 {
-	struct check_options *options = invocation->options;
+	const struct check_options *options = invocation->options;
+	struct check_output output = { .options = options };
 	struct gg_profile *profile;
 	int count;
 
@@ -45,12 +57,22 @@ static int run_check(struct gg_invocation *invocation)
 	count = gg_profile_open(&profile, invocation->operands[0], invocation->error);
 	if (count < 0)
 		return count;
-	count = gg_profile_check(profile, print_problem, options, invocation->error);
+	output.json.out = &output.text;
+	gg_json_open(&output.json, NULL, '{');
+	gg_json_integer(&output.json, "version", 1);
+	gg_json_open(&output.json, "problems", '[');
+	count = gg_profile_check(profile, print_problem, &output, invocation->error);
 	gg_profile_close(profile);
+	gg_json_close(&output.json);
+	gg_json_bool(&output.json, "is_whole", count == 0);
+	gg_json_close(&output.json);
+	if (count >= 0 && options->json && !options->quiet)
+		puts(gg_buf_text(&output.text));
+	else if (count == 0 && !options->quiet)
+		puts("whole: nothing contradicts");
+	gg_buf_done(&output.text);
 	if (count < 0)
 		return count;
-	if (count == 0 && !options->quiet)
-		printf("whole: nothing contradicts\n");
 	/* Problems are an answer (exit status 1), not an error of the command. */
 	return count > 0;
 }
@@ -65,7 +87,7 @@ static const struct gg_status_meaning exit_statuses[] = {
 const struct gg_command gg_command_check = {
 	.name = "check",
 	.summary = "find out whether a profile is whole",
-	.usage = "FILE",
+	.usage = "[OPTION]... FILE",
 	.details =
 		"Looks for damage of the file, ids without a row, times and stacks out of\n"
 		"order, samples that contradict their scheme, and processes whose totals\n"

@@ -125,7 +125,7 @@ static int run_detach(struct gg_invocation *invocation)
 {
 	const struct detach_options *given = invocation->options;
 	struct detach_report report = { .given = given };
-	int pid = given->all ? 0 : gg_attach_pid_read(invocation), status;
+	int pid = given->all ? 0 : gg_attach_pid_read(invocation, "detach"), status;
 
 	if (pid < 0)
 		return pid;

@@ -10,6 +10,7 @@
 #include "base/buf.h"
 #include "cli/command.h"
 #include "cli/sampling.h"
+#include "cli/variables.h"
 #include "record/session/launch.h"
 
 enum format { SHELL, SYSTEMD, DOCKER };
@@ -25,7 +26,7 @@ static const struct env_options defaults = { .sampling = GG_CLI_SAMPLING_DEFAULT
 static const struct gg_option env_option_table[] = {
 	{ "format", 0, GG_OPTION_CHOICE, offsetof(struct env_options, format),
 	  "shell|systemd|docker", "what to print it for (default: shell)" },
-	{ "dir", 0, GG_OPTION_TEXT, offsetof(struct env_options, directory), "DIRECTORY",
+	{ "dir", 0, GG_OPTION_TEXT, offsetof(struct env_options, directory), "DIR",
 	  "where regions are made (docker: /var/tmp)" },
 	GG_OPTIONS_SHARED(gg_cli_sampling_options, offsetof(struct env_options, sampling)),
 	GG_OPTIONS_END,
@@ -123,6 +124,7 @@ static int run_env(struct gg_invocation *invocation)
 	invocation->operands[invocation->operand_count] = NULL;
 	if (status < 0)
 		return status;
+	gg_cli_warn_of_variables();
 	if (given->directory != NULL && given->directory[0] != '/')
 		return gg_error_set(invocation->error, -EINVAL, "env: --dir",
 		                    "Programs change their directory: give an absolute path.",

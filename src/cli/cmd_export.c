@@ -177,7 +177,7 @@ static const struct gg_option options[] = {
 	  "leave out wrappers of malloc, such as xmalloc" },
 	GG_OPTIONS_SHARED(gg_cli_name_options, AT(common)),
 	GG_OPTIONS_SHARED(gg_cli_confidence_options, AT(common)),
-	{ "quiet", 'q', GG_OPTION_FLAG, AT(quiet), NULL, "do not say what was written" },
+	{ "quiet", 'q', GG_OPTION_FLAG, AT(quiet), NULL, "print nothing unless it fails" },
 	GG_OPTIONS_END,
 };
 

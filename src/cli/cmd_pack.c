@@ -4,7 +4,9 @@
  */
 #include <errno.h>
 #include <stddef.h>
+#include <stdio.h>
 
+#include "base/printable.h"
 #include "base/scratch.h"
 #include "cli/command.h"
 #include "profile/packed.h"
@@ -26,13 +28,18 @@ static int run_pack(struct gg_invocation *invocation)
 {
 	const struct pack_options *given = invocation->options;
 	const char *path = invocation->operands[0];
+	int status;
 
 	if (invocation->operand_count == 0)
 		return gg_error_set(invocation->error, -EINVAL, "pack",
 		                    "Name one: geiger pack FILE.", "no profile was given");
 	gg_scratch_remove_at_signals();
-	return given->undo ? gg_profile_unpack(path, given->output, invocation->error)
-	                   : gg_profile_pack(path, given->output, invocation->error);
+	status = given->undo ? gg_profile_unpack(path, given->output, invocation->error)
+	                     : gg_profile_pack(path, given->output, invocation->error);
+	if (status > 0)
+		fprintf(stderr, "geiger: %s is %s already\n", GG_PRINTABLE(path),
+		        given->undo ? "an ordinary profile" : "packed");
+	return status < 0 ? status : 0;
 }
 
 const struct gg_command gg_command_pack = {

@@ -16,6 +16,7 @@
 #include "cli/query_options.h"
 #include "cli/record_sender.h"
 #include "cli/sampling.h"
+#include "cli/variables.h"
 #include "query/query.h"
 #include "record/session/session.h"
 #include "report/report.h"
@@ -174,6 +175,8 @@ static int run_record(struct gg_invocation *invocation)
 		                    "Name it after the options: geiger record -- COMMAND.",
 		                    "no command given");
 	status = gg_cli_check_sampling(sampling, "record", true, invocation->error);
+	if (status == 0)
+		gg_cli_warn_of_variables();
 	if (status == 0 && given->send.to != NULL)
 		status = gg_record_sender_start(&recording.sender, &given->send, given->quiet,
 		                                invocation->error);

@@ -89,7 +89,7 @@ extern const char gg_packed_table[];
 
 /*
  * Packs a profile that nobody is writing.  output NULL: in place.  An existing output is replaced
- * if it is a profile.  A packed profile is copied, or stays as it is.
+ * if it is a profile.  A packed profile is copied, or stays as it is.  Returns 1 if it stays.
  */
 GG_MUST_CHECK int gg_profile_pack(const char *path, const char *output, struct gg_error *error);
 
@@ -97,7 +97,7 @@ GG_MUST_CHECK int gg_profile_pack(const char *path, const char *output, struct g
 GG_MUST_CHECK int gg_profile_pack_up_to(const char *path, const char *output, int64_t most_bytes,
                                         struct gg_error *error);
 
-/* The reverse. */
+/* The reverse; 1: an ordinary profile stays as it is. */
 GG_MUST_CHECK int gg_profile_unpack(const char *path, const char *output, struct gg_error *error);
 
 /* True if the profile was read from a packed file. */

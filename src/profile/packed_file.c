@@ -219,6 +219,8 @@ int gg_profile_pack_up_to(const char *path, const char *output, int64_t most_byt
 		return status;
 	if (!profile->is_packed || output != NULL)
 		status = pack_to(profile, output, most_bytes, error);
+	else
+		status = 1;
 	gg_database_free(profile);
 	return status;
 }
@@ -230,6 +232,7 @@ int gg_profile_unpack(const char *path, const char *output, struct gg_error *err
 
 	if (status < 0)
 		return status;
+	status = 1;
 	if (profile->is_packed || output != NULL) {
 		status = set_output(profile, profile, output, error);
 		if (status == 0)

@@ -144,7 +144,7 @@ static const struct gg_option report_options[] = {
 	{ "by", 'b', GG_OPTION_CHOICE, AT(common.by), "function|line|stack|module",
 	  "what a row is (function)" },
 	{ "by-label", 0, GG_OPTION_TEXT, AT(common.by_label), "KEY",
-	  "a row is a value of this label: version, host, ..." },
+	  "a row is a value of this label, such as host" },
 	{ "total", 0, GG_OPTION_FLAG, AT(common.total), NULL, "sort by that and what they call" },
 	{ "version", 'v', GG_OPTION_TEXT, AT(version), "NAME", "only this version" },
 	GG_OPTIONS_SHARED(gg_cli_fleet_scope_options, 0),

@@ -222,7 +222,7 @@ static const struct gg_option options[] = {
 	  "drop old rows until all tables have this size" },
 	{ "min-free", 0, GG_OPTION_SIZE, AT(least_free_bytes), "SIZE",
 	  "drop old rows until so much disk is free" },
-	{ "dry-run", 0, GG_OPTION_FLAG, AT(dry_run), NULL,
+	{ "dry-run", 'n', GG_OPTION_FLAG, AT(dry_run), NULL,
 	  "change nothing; say what would be done" },
 	{ "settle", 0, GG_OPTION_TIME, AT(settle_seconds), "TIME",
 	  "roll an hour so long after its end (20m)" },

@@ -141,7 +141,7 @@ static const struct gg_option rule_table[] = {
 	{ "rate", 0, GG_OPTION_NUMBER, AT(rate), "P", "chance of a false alert (0.05)" },
 	GG_OPTIONS_SHARED(gg_cli_fleet_metric_options, 0),
 	{ "by-label", 0, GG_OPTION_TEXT, ASK(common.by_label), "KEY",
-	  "a row is a value of this label" },
+	  "a row is a value of this label, such as host" },
 	{ "version", 'v', GG_OPTION_TEXT, ASK(version), "NAME", "only this version" },
 	GG_OPTIONS_SHARED(gg_cli_fleet_scope_options, 0),
 	GG_OPTIONS_SHARED(gg_cli_fleet_time_options, 0),
