@@ -15,7 +15,7 @@ struct check_options {
 	bool quiet, json;
 };
 
-/* Where the problems of a run go. */
+/* The problems of a run are printed as text, or collected as JSON. */
 struct check_output {
 	const struct check_options *options;
 	struct gg_buf text;

@@ -200,9 +200,9 @@ static const struct gg_option options[] = {
 	  "put source lines of the largest functions in it" },
 	{ "source-path", 0, GG_OPTION_TEXT, AT(source_path), "FROM=TO",
 	  "with --source: look for files of folder FROM in TO" },
+	{ "quiet", 'q', GG_OPTION_FLAG, AT(quiet), NULL, "print nothing unless it fails" },
 	{ "confidence", 'c', GG_OPTION_NUMBER, AT(confidence), "P",
 	  "coverage of the intervals (0.95)" },
-	{ "quiet", 'q', GG_OPTION_FLAG, AT(quiet), NULL, "print nothing unless it fails" },
 	GG_OPTIONS_END,
 };
 

@@ -137,11 +137,11 @@ static void warn_of_variable(const char *name, const char *value)
 
 void gg_cli_warn_of_variables(void)
 {
-	enum { NAME_MAX_BYTES = 64 }; /* longer names are cut, and are unknown */
+	enum { VARIABLE_NAME_MAX = 64 }; /* longer names are cut, and are unknown */
 
 	for (char **variable = environ; *variable != NULL; variable++) {
 		const char *name = *variable + strlen(PREFIX), *equals;
-		char copy[NAME_MAX_BYTES];
+		char copy[VARIABLE_NAME_MAX];
 
 		if (strncmp(*variable, PREFIX, strlen(PREFIX)) != 0)
 			continue;

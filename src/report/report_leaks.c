@@ -107,10 +107,11 @@ static void append_row_title(const struct gg_report *report, const struct gg_lea
                              const struct gg_figure_column *column, const struct gg_leak_row *row,
                              struct gg_buf *out)
 {
-	enum { SHARE_CELLS = 7 };
+	enum { LEAK_SHARE_CELLS = 7 };
 	struct gg_figure figure = figure_of(&row->live_bytes, GG_BYTES);
 	GG_CLEANUP(gg_buf_done) struct gg_buf count = { 0 };
-	size_t used = CLASS_WIDTH + 2 + column->number_cells + column->error_cells + SHARE_CELLS;
+	size_t used = CLASS_WIDTH + 2 + column->number_cells + column->error_cells +
+	              LEAK_SHARE_CELLS;
 
 	gg_buf_printf(out, "%s%-*s%s  ",
 	              row->class == GG_LEAK_GROWING ? report->style.error : report->style.strong,

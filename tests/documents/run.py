@@ -7,11 +7,11 @@ after the other: lines from "$ " on are commands, "> " continues one, the rest i
 A block that is fenced as `sh` is a script.  A command must succeed, and print what the document
 shows: numbers may differ, but of the words four fifths must be there.  Rows with so few samples
 that bounds follow the estimate ("93.1 KiB (3.2-462)") do not count: chance decides which these are.
-<!-- run: COMMAND --> is a command that readers need not see.  Where <!-- needs: PROGRAM --> finds no
-such program, nothing up to the next heading is run, and the test says so.
+<!-- run: COMMAND --> is a command that readers need not see.  If the program of
+<!-- needs: PROGRAM --> is missing, the test skips everything up to the next heading, and says so.
 
-The folder has the programs of EXAMPLES.  Programs that would change this machine (sudo, docker) are played
-by those of tests/documents/stand_ins.  GG_DOCUMENTS_WRITE=1 puts what was printed into the
+The folder has the programs of EXAMPLES.  Programs that would change this machine (sudo, docker) are
+played by those of tests/documents/stand_ins.  GG_DOCUMENTS_WRITE=1 puts what was printed into the
 documents.
 
 GEIGER is the program, GG_BUILD the build folder, GG_SOURCE the source.
@@ -146,7 +146,7 @@ def run_all(commands, scratch):
 
 
 def without_notes(lines):
-    """Lines without notes, and without what continues these: what a note says depends on versions."""
+    """Lines without notes and their continuations: the text of a note depends on versions."""
     is_note = False
     for line in lines:
         is_note = line.startswith("note") or (is_note and line.startswith("  "))

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """All commands speak one language: options, letters, colors, JSON members and variables.
 
-Where two commands differ, a table of this file says so, and why; a new difference is a failure, and
-so is a row of a table that nothing needs any more.
+Tables of this file list the places in which two commands differ, with the reasons.  A new
+difference is a failure, and so is a row that nothing needs any more.
 
 GEIGER, GOLDEN_PROFILE, LOOKS_PROFILE: programs.  SOURCE: the sources.
 """

@@ -9,8 +9,8 @@ nothing on standard output, and every file of the folder as it was before.
 Exit statuses: 2, the command line is wrong; 1, the work failed; geiger record has 125 for both,
 126 and 127 as env(1), because its other statuses are the command's.
 
-GEIGER, GOLDEN_PROFILE: programs.  AGENT: the agent's library, without which some lines are
-only judged by what a build without an agent says.
+GEIGER, GOLDEN_PROFILE: programs.  AGENT: the agent's library.  A build without it says so where a
+line needs it, and the test judges nothing else there.
 """
 
 import hashlib
