@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "report/screen_name.h"
 
+#include <stddef.h>
 #include <string.h>
 
 #include "base/brackets.h"
@@ -77,6 +78,58 @@ static size_t name_length(const char *text)
 	return module != NULL ? (size_t)(module - text) : strlen(text);
 }
 
+/* Returns the place behind the next dot outside of brackets, or NULL. */
+static const char *next_dotted(const char *name, const char *end)
+{
+	for (const char *at = name; at < end; at++) {
+		const char *behind = strchr("<([", *at) != NULL ? gg_behind_brackets(at) : at;
+
+		if (behind > at)
+			at = behind - 1;
+		else if (*at == '.')
+			return at + 1;
+	}
+	return NULL;
+}
+
+/*
+ * True for methods of Java and .NET with their classes, "System.IO.File.Open".  Three components
+ * that begin as identifiers tell them from "lib.so.1+0x10", "f.part.0" and "Class.method".
+ */
+static bool is_dotted(const char *name, const char *end)
+{
+	int count = 0;
+
+	for (const char *at = name; at != NULL; at = next_dotted(at, end), count++)
+		if (!gg_is_identifier_byte(*at) || (*at >= '0' && *at <= '9'))
+			return false;
+	for (const char *at = name; at < end; at++)
+		if (strchr("/+ :", *at) != NULL)
+			return false;
+	return count >= 3;
+}
+
+/* The module goes first, because it is often a part of the name; the class stays if it has room. */
+static void append_dotted(const char *name, size_t length, size_t width, const char *ellipsis,
+                          struct gg_buf *out)
+{
+	const char *end = name + length, *next;
+	size_t room = width, dots = gg_text_cells(ellipsis, strlen(ellipsis));
+
+	if (gg_text_cells(name, strlen(name)) <= width) {
+		gg_buf_append_text(out, name);
+		return;
+	}
+	while (gg_text_cells(name, (size_t)(end - name)) > room &&
+	       (next = next_dotted(name, end)) != NULL) {
+		name = next;
+		room = width > dots ? width - dots : 0;
+	}
+	if (end - name != (ptrdiff_t)length)
+		gg_buf_append_text(out, ellipsis);
+	gg_buf_append(out, name, (size_t)(end - name));
+}
+
 bool gg_screen_name_shorten(const char *text, size_t width, const char *ellipsis,
                             struct gg_buf *out)
 {
@@ -87,6 +140,10 @@ bool gg_screen_name_shorten(const char *text, size_t width, const char *ellipsis
 	append_collapsed(text, ellipsis, &collapsed);
 	name = gg_buf_text(&collapsed);
 	out->failed |= collapsed.failed;
+	if (is_dotted(name, name + name_length(name))) {
+		append_dotted(name, name_length(name), width, ellipsis, out);
+		return true;
+	}
 	if (next_component(text) == NULL && strcmp(name, text) == 0)
 		return false;
 	while (gg_text_cells(name, strlen(name)) > room && (next = next_component(name)) != NULL) {

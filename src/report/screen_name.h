@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * screen_name - shortens the names of C++ and Rust functions where people miss the text least.
+ * screen_name - shortens the names of functions where people miss the text least.
  *
  *   gg_screen_name_shorten("std::map<int, long>::operator[] (app)", 20, "...", &out);
  *                                                    "...::operator[] (app)"
  *
  * Template arguments and parameters go first, then namespaces and classes from the left, then the
- * module behind the name.  The last component stays, and no cut is inside "::".
+ * module behind the name.  The last component stays, and no cut is inside "::".  Of methods of Java
+ * and .NET, "System.IO.File.Open (System.Private.CoreLib.dll)", the module goes before the classes.
  *
  * Threads  Any.
  */

@@ -50,6 +50,26 @@ TEST(names_lose_arguments_then_scopes_and_keep_the_last_component)
 	fits("std::vector<int>::push_back", 15, false, "\xe2\x80\xa6::push_back");
 }
 
+TEST(methods_with_dots_lose_their_module_then_packages_and_keep_the_class)
+{
+	const char *name = "System.Threading.Tasks.Task.RunOrQueue(System.Object) (Lib.dll)";
+
+	fits(name, 80, true, name);
+	fits(name, 53, true, "System.Threading.Tasks.Task.RunOrQueue(...) (Lib.dll)");
+	fits(name, 52, true, "System.Threading.Tasks.Task.RunOrQueue(...)");
+	fits(name, 43, true, "System.Threading.Tasks.Task.RunOrQueue(...)");
+	fits(name, 42, true, "...Threading.Tasks.Task.RunOrQueue(...)");
+	fits(name, 23, true, "...Task.RunOrQueue(...)");
+	fits(name, 22, true, "...RunOrQueue(...)");
+	fits(name, 22, false, "\xe2\x80\xa6Task.RunOrQueue(\xe2\x80\xa6)");
+	/* An open bracket; then no methods: versions, clones, one dot, a path. */
+	fits("a.b.c(method.of.it", 12, true, "a.b.c(...)");
+	fits("libsqlite3.so.0+0x1234", 15, true, "libsql...0x1234");
+	fits("parse.constprop.0.isra.0", 12, true, "pars...sra.0");
+	fits("Class.method_of_it", 12, true, "Clas...of_it");
+	fits("a.b/c.d.method_of_it", 12, true, "a.b/...of_it");
+}
+
 /* Is there a locale that knows widths?  Debian always has C.UTF-8. */
 static bool has_widths(void)
 {
