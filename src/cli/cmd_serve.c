@@ -11,11 +11,13 @@
 #include <string.h>
 
 #include "cli/command.h"
+#include "cli/fleet/fleet_page.h"
 #include "cli/progress_line.h"
 #include "serve/serve.h"
 
 struct serve_options {
 	const char *listen, *pid;
+	struct gg_fleet_place fleet;
 	double confidence;
 	bool with_source, pull;
 	const char *source_path; /* FROM=TO */
@@ -37,17 +39,48 @@ static void announce(const char *url, bool is_public, void *context)
 	fputs("geiger: open this address; Ctrl-C ends it\n", stderr);
 }
 
+/* Refuses what a fleet does not have, and an address that is none.  The store may be away now. */
+static int check_fleet(const struct serve_options *options, bool has_path, struct gg_error *error)
+{
+	struct gg_clickhouse store = { 0 };
+	int status;
+
+	if (options->fleet.store == NULL)
+		return options->fleet.tenant == NULL
+		               ? 0
+		               : gg_error_set(error, -EINVAL, "serve: --tenant",
+		                              "Give --fleet as well.",
+		                              "a tenant is one of a fleet's store");
+	if (has_path || options->pid != NULL)
+		return gg_error_set(error, -EINVAL, "serve",
+		                    "Give a profile, a folder, --pid, or --fleet.",
+		                    "a fleet and a profile or process were given");
+	if (options->pull)
+		return gg_error_set(error, -EINVAL, "serve: --pull",
+		                    "'geiger fleet rules' makes metrics of a fleet.",
+		                    "scrapers read profiles and processes, not a fleet");
+	if (options->with_source || options->source_path != NULL)
+		return gg_error_set(error, -EINVAL, "serve: --source", NULL,
+		                    "a fleet has no source lines");
+	status = gg_cli_fleet_open(&options->fleet, &store, error);
+	gg_clickhouse_done(&store);
+	return status;
+}
+
 static int run(struct gg_invocation *invocation)
 {
 	const struct serve_options *options = invocation->options;
 	bool has_path = invocation->operand_count == 1;
 	struct gg_progress_line line;
 	int status;
+	struct gg_fleet_page page = { options->fleet, options->confidence };
+	const struct gg_serve_fleet fleet = { gg_cli_fleet_page_answer, &page };
 	struct gg_serve_options serve = {
-		.path = has_path               ? invocation->operands[0]
-		        : options->pid == NULL ? "."
-		                               : NULL,
+		.path = has_path ? invocation->operands[0]
+		        : options->pid == NULL && options->fleet.store == NULL ? "."
+		                                                               : NULL,
 		.process = options->pid,
+		.fleet = options->fleet.store != NULL ? &fleet : NULL,
 		.listen = options->listen,
 		.confidence = options->confidence,
 		.with_source = options->with_source || options->source_path != NULL,
@@ -61,6 +94,9 @@ static int run(struct gg_invocation *invocation)
 		return gg_error_set(invocation->error, -EINVAL, "serve",
 		                    "Give a profile, a folder, or --pid.",
 		                    "a file and a process were given");
+	status = check_fleet(options, has_path, invocation->error);
+	if (status < 0)
+		return status;
 	if (!(options->confidence > 0 && options->confidence < 1))
 		return gg_error_set(invocation->error, -EINVAL, "serve: --confidence",
 		                    "Give a number such as 0.95.", "%g is not between 0 and 1",
@@ -79,6 +115,10 @@ static int run(struct gg_invocation *invocation)
 
 static const struct gg_option options[] = {
 	{ "pid", 'p', GG_OPTION_TEXT, AT(pid), "PID", "a process that runs, or its region" },
+	{ "fleet", 0, GG_OPTION_TEXT, AT(fleet.store), "URL|DIR",
+	  "a fleet's store: its address, or DIR of fleet up" },
+	{ "tenant", 0, GG_OPTION_TEXT, AT(fleet.tenant), "NAME",
+	  "with --fleet: a database of the store (default)" },
 	{ "listen", 'l', GG_OPTION_TEXT, AT(listen), "ADDRESS:PORT",
 	  "address and port (127.0.0.1 and any free port)" },
 	{ "source", 0, GG_OPTION_FLAG, AT(with_source), NULL,
@@ -101,14 +141,15 @@ static const struct gg_status_meaning exit_statuses[] = {
 
 const struct gg_command gg_command_serve = {
 	.name = "serve",
-	.summary = "the page of a profile, a folder or a process, over HTTP",
-	.usage = "[PROFILE|FOLDER|--pid PID] [--listen ADDRESS:PORT]",
+	.summary = "the page of a profile, a folder, a process or a fleet",
+	.usage = "[PROFILE|FOLDER|--pid PID|--fleet URL] [OPTION]...",
 	.details = "Prints an address that has a secret token in it, and answers until Ctrl-C.  A\n"
 		   "process, and a profile that is being recorded, are shown as they are now,\n"
 		   "every second.  Without an argument it is the folder that you are in.\n\n"
 		   "  geiger serve redis.geiger\n"
 		   "  geiger serve profiles/ --listen 127.0.0.1:8080\n"
 		   "  geiger serve --pid 4711\n"
+		   "  geiger serve --fleet http://127.0.0.1:8123\n"
 		   "  geiger serve --pid 4711 --pull --listen 127.0.0.1:6060\n"
 		   "  go tool pprof http://127.0.0.1:6060/debug/pprof/heap\n",
 	.options = options,

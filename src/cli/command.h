@@ -9,6 +9,7 @@
 
 #include <stddef.h>
 
+#include "base/buf.h"
 #include "base/error.h"
 #include "cli/options.h"
 #include "report/style.h"
@@ -73,6 +74,12 @@ struct gg_command {
 	 * -EINVAL for a wrong request (exit status 2), any other status for a failure (1).
 	 */
 	int (*run)(struct gg_invocation *invocation);
+
+	/*
+	 * Appends what run() prints with --json, for `geiger serve`.  The result is that of run().
+	 * NULL: nothing but run() needs the text.
+	 */
+	int (*answer)(struct gg_invocation *invocation, struct gg_buf *out);
 };
 
 /* All commands, in the order of the overview; NULL ends the list. */
@@ -136,6 +143,15 @@ extern const char gg_program_summary[], gg_program_details[];
  */
 const struct gg_command *gg_command_find(char *const *words, int count, int *ret_used_count,
                                          struct gg_error *error);
+
+/*
+ * Parses the command's own options into `options`, which begins as its defaults, and those of every
+ * command into `common`.  Returns the number of operands, which are then in front, or -EINVAL with
+ * the command and the option as the error's place.
+ */
+GG_MUST_CHECK int gg_command_parse(const struct gg_command *command, int argc, char **argv,
+                                   void *options, struct gg_common_options *common,
+                                   struct gg_error *error);
 
 /* Print the help for one command, or the overview of all commands, to standard output. */
 void gg_help_print_command(const struct gg_command *command, const struct gg_style *style);

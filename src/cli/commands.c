@@ -106,3 +106,28 @@ const struct gg_command *gg_command_find(char *const *words, int count, int *ret
 		*ret_used_count = used_count;
 	return command;
 }
+
+int gg_command_parse(const struct gg_command *command, int argc, char **argv, void *options,
+                     struct gg_common_options *common, struct gg_error *error)
+{
+	struct gg_option_set sets[2] = { { gg_common_option_table, common } };
+	char place[GG_ERROR_PLACE_MAX];
+	size_t set_count = 1;
+	int operand_count;
+
+	if (command->options != NULL) {
+		if (command->option_defaults != NULL)
+			memcpy(options, command->option_defaults, command->options_size);
+		sets[set_count++] = (struct gg_option_set){ command->options, options };
+	}
+	operand_count = gg_options_parse(sets, set_count, command->option_mode, argc, argv, error);
+	if (operand_count >= 0)
+		return operand_count;
+	/*
+	 * Puts the command in front of the option: "report: --limit".  The copy is needed, because
+	 * the new place goes into the same buffer.
+	 */
+	snprintf(place, sizeof(place), "%s", error->place);
+	gg_error_set_place(error, "%s%s%s", command->name, place[0] != '\0' ? ": " : "", place);
+	return operand_count;
+}

@@ -59,31 +59,13 @@ static int run_command(const struct gg_command *command, int argc, char **argv,
 {
 	_Alignas(max_align_t) char options[OPTIONS_MAX_SIZE] = { 0 };
 	struct gg_invocation invocation = { .operands = argv, .error = error };
-	struct gg_option_set sets[2] = { { gg_common_option_table, common } };
-	size_t set_count = 1;
 	int status;
 
 	*ret_failure_status = command->failure_status;
-	if (command->options != NULL) {
-		gg_assert(command->options_size <= sizeof(options));
-		if (command->option_defaults != NULL)
-			memcpy(options, command->option_defaults, command->options_size);
-		sets[set_count++] = (struct gg_option_set){ command->options, options };
-	}
-	invocation.operand_count = gg_options_parse(sets, set_count, command->option_mode, argc,
-	                                            argv, error);
-	if (invocation.operand_count < 0) {
-		char place[GG_ERROR_PLACE_MAX];
-
-		/*
-		 * Puts the command in front of the option: "report: --limit".  The copy is needed,
-		 * because the new place goes into the same buffer.
-		 */
-		snprintf(place, sizeof(place), "%s", error->place);
-		gg_error_set_place(error, "%s%s%s", command->name, place[0] != '\0' ? ": " : "",
-		                   place);
+	gg_assert(command->options_size <= sizeof(options));
+	invocation.operand_count = gg_command_parse(command, argc, argv, options, common, error);
+	if (invocation.operand_count < 0)
 		return invocation.operand_count;
-	}
 	invocation.options = options;
 	invocation.style = gg_style_for((enum gg_color)common->color, STDOUT_FILENO);
 	if (common->help) {

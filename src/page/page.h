@@ -110,8 +110,14 @@ GG_MUST_CHECK int gg_page_html(const struct gg_buf *packed, struct gg_buf *out,
 GG_MUST_CHECK int gg_page_html_live(const char *source, bool is_live, struct gg_buf *out,
                                     struct gg_error *error);
 
-/* The content security policy of the served page.  The header repeats the policy in the file. */
-GG_MUST_CHECK int gg_page_policy(struct gg_buf *out, struct gg_error *error);
+/* Appends the file that shows a fleet, whose data it requests from its server.  Returns -ENOMEM. */
+GG_MUST_CHECK int gg_page_html_fleet(struct gg_buf *out, struct gg_error *error);
+
+/*
+ * The content security policy of the served page, or of that of a fleet.  The header repeats the
+ * policy in the file.
+ */
+GG_MUST_CHECK int gg_page_policy(bool is_fleet, struct gg_buf *out, struct gg_error *error);
 
 /*
  * Appends the text as part of an address: every character except letters, digits and "-._" becomes

@@ -13,8 +13,8 @@
 #include "page/page_pack.h"
 
 /* tools/embed_files generates these in assets.S. */
-extern const char gg_page_file[], gg_page_live[];
-extern const uint64_t gg_page_file_bytes, gg_page_live_bytes;
+extern const char gg_page_file[], gg_page_live[], gg_page_fleet[];
+extern const uint64_t gg_page_file_bytes, gg_page_live_bytes, gg_page_fleet_bytes;
 
 static const char marker[] = "id=\"geiger-data\"></script>", attribute[] = "id=\"geiger-data\"";
 
@@ -61,16 +61,24 @@ int gg_page_html_live(const char *source, bool is_live, struct gg_buf *out, stru
 	return out->failed ? gg_error_memory(error, "page") : 0;
 }
 
-int gg_page_policy(struct gg_buf *out, struct gg_error *error)
+int gg_page_html_fleet(struct gg_buf *out, struct gg_error *error)
+{
+	gg_buf_append(out, gg_page_fleet, (size_t)gg_page_fleet_bytes);
+	return out->failed ? gg_error_memory(error, "page") : 0;
+}
+
+int gg_page_policy(bool is_fleet, struct gg_buf *out, struct gg_error *error)
 {
 	static const char before[] = "http-equiv=\"Content-Security-Policy\" content=\"";
-	const char *at = find(gg_page_live, gg_page_live_bytes, before), *end;
+	const char *file = is_fleet ? gg_page_fleet : gg_page_live;
+	uint64_t bytes = is_fleet ? gg_page_fleet_bytes : gg_page_live_bytes;
+	const char *at = find(file, bytes, before), *end;
 
 	if (at == NULL)
 		return gg_error_set(error, -EBADMSG, "page", "Build web/dist again.",
 		                    "the built page has no content security policy");
 	at += strlen(before);
-	end = memchr(at, '"', (size_t)(gg_page_live + gg_page_live_bytes - at));
+	end = memchr(at, '"', (size_t)(file + bytes - at));
 	if (end == NULL)
 		end = at;
 	gg_buf_append(out, at, (size_t)(end - at));

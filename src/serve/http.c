@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/time_units.h"
 #include "page/page.h"
 #include "serve/connections.h"
 #include "serve/http_library.h"
@@ -41,6 +42,41 @@ static void stop(int number)
 static const char *find_argument(const struct gg_request *request, const char *name)
 {
 	return gg_mhd.lookup_connection_value(request->context, MHD_GET_ARGUMENT_KIND, name);
+}
+
+/* The list that libmicrohttpd fills, one argument a call. */
+struct listing {
+	struct gg_serve_parameter *list;
+	size_t most;
+	int count;
+};
+
+static enum MHD_Result add_parameter(void *context, enum MHD_ValueKind kind, const char *name,
+                                     size_t name_bytes, const char *value, size_t value_bytes)
+{
+	struct listing *listing = context;
+
+	(void)kind;
+	if (strlen(name) != name_bytes || (value != NULL && strlen(value) != value_bytes)) {
+		listing->count = -EINVAL;
+		return MHD_NO;
+	}
+	if ((size_t)listing->count < listing->most)
+		listing->list[listing->count] = (struct gg_serve_parameter){ name, value != NULL
+			                                                                   ? value
+			                                                                   : "" };
+	listing->count++;
+	return MHD_YES;
+}
+
+static int list_parameters(const struct gg_request *request, struct gg_serve_parameter *list,
+                           size_t most)
+{
+	struct listing listing = { list, most, 0 };
+
+	gg_mhd.get_connection_values_n(request->context, MHD_GET_ARGUMENT_KIND, add_parameter,
+	                               &listing);
+	return listing.count;
 }
 
 static const char *header(struct MHD_Connection *connection, const char *name)
@@ -142,6 +178,7 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *connection, 
 		.if_none_match = header(connection, "If-None-Match"),
 		.accept_encoding = header(connection, "Accept-Encoding"),
 		.argument = find_argument,
+		.parameters = list_parameters,
 		.context = connection,
 	};
 	static char has_begun;
@@ -175,9 +212,18 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *connection, 
 static void loop(struct MHD_Daemon *daemon, struct server *server)
 {
 	while (!is_stopped) {
+		int64_t start_ns = (int64_t)gg_clock_monotonic_ns(), now_ns;
+
 		gg_mhd.run_wait(daemon, WAIT_MS);
-		gg_connections_expire(&server->connections, (int64_t)gg_clock_monotonic_ns());
-		gg_library_tick(server->serving.library);
+		now_ns = (int64_t)gg_clock_monotonic_ns();
+		/*
+		 * A slow response made others wait, whose requests may have arrived since.  The next
+		 * round reads them before it judges how long they took.
+		 */
+		if (now_ns - start_ns < 2 * WAIT_MS * (int64_t)GG_NS_PER_MS)
+			gg_connections_expire(&server->connections, now_ns);
+		if (server->serving.library != NULL)
+			gg_library_tick(server->serving.library);
 	}
 }
 
@@ -216,7 +262,9 @@ static int serve_on(int fd, struct server *server, const struct gg_serve_options
 int gg_serve_run(const struct gg_serve_options *options, struct gg_error *error)
 {
 	struct server server = {
-		.serving = { .confidence = options->confidence, .pull = options->pull },
+		.serving = { .confidence = options->confidence,
+		             .fleet = options->fleet,
+		             .pull = options->pull },
 	};
 	struct gg_listen listening;
 	int fd = -1, status;
@@ -224,9 +272,10 @@ int gg_serve_run(const struct gg_serve_options *options, struct gg_error *error)
 	status = gg_http_library_load("serve", error);
 	if (status < 0)
 		return status;
-	status = gg_library_open(&server.serving.library, options, error);
+	if (options->fleet == NULL)
+		status = gg_library_open(&server.serving.library, options, error);
 	if (status == 0)
-		status = gg_page_policy(&server.serving.policy, error);
+		status = gg_page_policy(options->fleet != NULL, &server.serving.policy, error);
 	if (status == 0) {
 		fd = gg_listen_open(options->listen, &listening, error);
 		status = fd < 0 ? fd

@@ -21,6 +21,7 @@ int gg_http_library_load(const char *place, struct gg_error *error)
 		{ "MHD_stop_daemon", &gg_mhd.stop_daemon },
 		{ "MHD_get_connection_info", &gg_mhd.get_connection_info },
 		{ "MHD_lookup_connection_value", &gg_mhd.lookup_connection_value },
+		{ "MHD_get_connection_values_n", &gg_mhd.get_connection_values_n },
 		{ "MHD_create_response_from_buffer", &gg_mhd.create_response_from_buffer },
 		{ "MHD_add_response_header", &gg_mhd.add_response_header },
 		{ "MHD_queue_response", &gg_mhd.queue_response },

@@ -19,6 +19,7 @@ struct gg_http_library {
 	__typeof__(MHD_stop_daemon) *stop_daemon;
 	__typeof__(MHD_get_connection_info) *get_connection_info;
 	__typeof__(MHD_lookup_connection_value) *lookup_connection_value;
+	__typeof__(MHD_get_connection_values_n) *get_connection_values_n;
 	__typeof__(MHD_create_response_from_buffer) *create_response_from_buffer;
 	__typeof__(MHD_add_response_header) *add_response_header;
 	__typeof__(MHD_queue_response) *queue_response;

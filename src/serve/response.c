@@ -16,6 +16,7 @@
 #include "report/frame_selection.h"
 #include "report/report_diff.h"
 #include "report/report_why.h"
+#include "serve/fleet_response.h"
 #include "serve/folder_page.h"
 #include "serve/metrics.h"
 
@@ -28,7 +29,7 @@ const char *gg_response_policy(const struct gg_serving *serving, const struct gg
 	return answer->kind == GG_RESPONSE_PAGE ? gg_buf_text(&serving->policy) : NO_SCRIPTS;
 }
 
-static void fail(struct gg_response *answer, unsigned status, const char *text)
+void gg_response_fail(struct gg_response *answer, unsigned status, const char *text)
 {
 	gg_buf_clear(&answer->body);
 	gg_buf_printf(&answer->body, "%s\n", text);
@@ -44,7 +45,11 @@ static void fail_by(struct gg_response *answer, const struct gg_error *error)
 	char line[GG_ERROR_LINE_MAX];
 
 	gg_error_format(error, line, sizeof(line));
-	fail(answer, error->status == -ENOENT ? 404 : error->status == -EINVAL ? 400 : 500, line);
+	gg_response_fail(answer,
+	                 error->status == -ENOENT   ? 404
+	                 : error->status == -EINVAL ? 400
+	                                            : 500,
+	                 line);
 }
 
 static const char *argument(const struct gg_request *request, const char *name)
@@ -572,12 +577,15 @@ static bool is_pull(const struct gg_serving *serving, const char *path)
 }
 
 /* Moves the token of a browser's first request out of the URL and into a cookie. */
-static void take_token_in(const struct gg_serving *serving, struct gg_response *answer)
+static void take_token_in(const struct gg_serving *serving, const struct gg_request *request,
+                          struct gg_response *answer)
 {
 	snprintf(answer->cookie, sizeof(answer->cookie), "%s=%s; HttpOnly; SameSite=Strict; Path=/",
 	         serving->access.cookie, serving->access.token);
-	snprintf(answer->location, sizeof(answer->location), "/");
-	fail(answer, 303, "See /");
+	if (serving->fleet == NULL ||
+	    !gg_fleet_response_location(request, answer->location, sizeof(answer->location)))
+		snprintf(answer->location, sizeof(answer->location), "/");
+	gg_response_fail(answer, 303, "See /");
 }
 
 void gg_response_request(struct gg_serving *serving, const struct gg_request *request,
@@ -588,31 +596,37 @@ void gg_response_request(struct gg_serving *serving, const struct gg_request *re
 
 	*answer = (struct gg_response){ .status = 200, .kind = GG_RESPONSE_HTML };
 	if (!gg_access_is_our_host(access, request->host)) {
-		fail(answer, 421, "Use the address of this server, or localhost, as its name.");
+		gg_response_fail(answer, 421,
+		                 "Use the address of this server, or localhost, as its name.");
 		return;
 	}
 	if (!is_in_address && !gg_access_knows_cookie(access, request->cookies) &&
 	    !gg_access_knows_bearer(access, request->authorization) &&
 	    !is_pull(serving, request->path)) {
-		fail(answer, 403,
-		     "Open the URL that 'geiger serve' printed; it contains the token.");
+		gg_response_fail(
+			answer, 403,
+			"Open the URL that 'geiger serve' printed; it contains the token.");
 		return;
 	}
 	answer->is_trusted = true;
 	if (strcmp(request->method, "GET") != 0 && strcmp(request->method, "HEAD") != 0) {
-		fail(answer, 405, "This server accepts GET and HEAD only.");
+		gg_response_fail(answer, 405, "This server accepts GET and HEAD only.");
 		return;
 	}
 	if (is_in_address && strcmp(request->path, "/") == 0) {
-		take_token_in(serving, answer);
+		take_token_in(serving, request, answer);
+		return;
+	}
+	if (serving->fleet != NULL) {
+		gg_fleet_response(serving, request, answer);
 		return;
 	}
 	for (size_t i = 0; i < GG_COUNT(addresses); i++)
 		if (strcmp(addresses[i].path, request->path) == 0) {
 			addresses[i].answer(serving, request, answer);
 			if (answer->body.failed)
-				fail(answer, 500, "The server is out of memory.");
+				gg_response_fail(answer, 500, "The server is out of memory.");
 			return;
 		}
-	fail(answer, 404, "There is no such page.");
+	gg_response_fail(answer, 404, "There is no such page.");
 }

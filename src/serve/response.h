@@ -13,6 +13,7 @@
 #include "base/buf.h"
 #include "serve/access.h"
 #include "serve/library.h"
+#include "serve/serve.h"
 
 /* A PAGE has scripts and its own policy; HTML has neither. */
 enum gg_response_kind {
@@ -30,6 +31,12 @@ struct gg_request {
 	const char *host, *cookies, *authorization, *if_none_match, *accept_encoding;
 	/* The value of an argument in the query string; NULL: absent. */
 	const char *(*argument)(const struct gg_request *request, const char *name);
+	/*
+	 * Lists the arguments of the query string, at most `most` of them.  Returns how many there
+	 * are, which may be more; -EINVAL: one of them contains a 0 byte.
+	 */
+	int (*parameters)(const struct gg_request *request, struct gg_serve_parameter *list,
+	                  size_t most);
 	void *context;
 };
 
@@ -47,8 +54,9 @@ struct gg_response {
 
 struct gg_serving {
 	struct gg_access access;
-	struct gg_library *library;
-	struct gg_buf policy; /* of the page */
+	struct gg_library *library;         /* NULL: `fleet` */
+	const struct gg_serve_fleet *fleet; /* NULL: `library` */
+	struct gg_buf policy;               /* of the page */
 	double confidence;
 	bool pull; /* profiles and metrics for scrapers need no token */
 };
@@ -56,6 +64,9 @@ struct gg_serving {
 /* Always makes a response, which can be an error.  The caller frees the body: gg_buf_done(). */
 void gg_response_request(struct gg_serving *serving, const struct gg_request *request,
                          struct gg_response *answer);
+
+/* Makes a response that is a line of text. */
+void gg_response_fail(struct gg_response *answer, unsigned status, const char *text);
 
 /* The content security policy of a response: the page's own, or one without scripts. */
 const char *gg_response_policy(const struct gg_serving *serving, const struct gg_response *answer);

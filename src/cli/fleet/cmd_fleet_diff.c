@@ -44,7 +44,8 @@ static void append_notes(const struct gg_fleet_version *before,
 		gg_buf_append_text(out, "With one host on a side nothing can be significant.\n");
 }
 
-static int print_diff(const struct gg_invocation *invocation, const struct gg_fleet_pair *pair)
+static void append_diff(const struct gg_invocation *invocation, const struct gg_fleet_pair *pair,
+                        struct gg_buf *out)
 {
 	const struct fleet_diff_options *options = invocation->options;
 	const struct gg_report_options *common = &options->ask.common;
@@ -56,25 +57,20 @@ static int print_diff(const struct gg_invocation *invocation, const struct gg_fl
 		.fails_on_growth = options->fail_on_growth,
 		.look = { .limit = common->limit },
 	};
-	GG_CLEANUP(gg_buf_done) struct gg_buf out = { 0 };
-	bool has_grown = pair->diff->grown_count > 0;
-	int status;
 
 	if (common->limit == GG_LIMIT_NOT_GIVEN)
 		report.look.limit = common->json ? 1000 : 30;
 	gg_cli_fit_report(common, &invocation->style, &report.look);
 	if (common->json) {
-		gg_report_diff_json(&report, &out);
+		gg_report_diff_json(&report, out);
 	} else {
-		gg_report_diff_text(&report, &out);
+		gg_report_diff_text(&report, out);
 		if (!common->no_head)
-			append_notes(&pair->before, &pair->after, pair->diff, &out);
+			append_notes(&pair->before, &pair->after, pair->diff, out);
 	}
-	status = gg_cli_print(&out, common->no_pager || common->json, invocation->error);
-	return status == 0 && options->fail_on_growth && has_grown ? EXIT_FLEET_GREW : status;
 }
 
-static int run(struct gg_invocation *invocation)
+static int answer(struct gg_invocation *invocation, struct gg_buf *out)
 {
 	const struct fleet_diff_options *options = invocation->options;
 	GG_CLEANUP(gg_cli_fleet_pair_done) struct gg_fleet_pair pair = { 0 };
@@ -84,7 +80,18 @@ static int run(struct gg_invocation *invocation)
 		status = gg_cli_fleet_pair(&pair, &options->ask, invocation->operands[0],
 		                           invocation->operands[1], invocation->operands[2],
 		                           options->false_discovery_rate, invocation->error);
-	return status < 0 ? status : print_diff(invocation, &pair);
+	if (status < 0)
+		return status;
+	append_diff(invocation, &pair, out);
+	return options->fail_on_growth && pair.diff->grown_count > 0 ? EXIT_FLEET_GREW : 0;
+}
+
+static int run(struct gg_invocation *invocation)
+{
+	const struct fleet_diff_options *options = invocation->options;
+
+	return gg_cli_fleet_print(invocation, answer,
+	                          options->ask.common.no_pager || options->ask.common.json);
 }
 
 #define AT(field)      offsetof(struct gg_fleet_ask_options, field)
@@ -133,6 +140,7 @@ const struct gg_command gg_command_fleet_diff = {
 	                                                       .false_discovery_rate = 0.05 },
 	.max_operands = 3,
 	.run = run,
+	.answer = answer,
 	.variables = GG_READS_WIDTH | GG_READS_FLEET,
 	.exit_statuses = exit_statuses,
 };

@@ -131,12 +131,12 @@ static int print_text(const struct gg_invocation *invocation, const struct gg_as
 	return 0;
 }
 
-static int print_json(const struct gg_invocation *invocation, const struct gg_asked_fleet *answer,
-                      const struct gg_query_result *result, const struct host_row *rows)
+static void append_json(const struct gg_invocation *invocation, const struct gg_asked_fleet *answer,
+                        const struct gg_query_result *result, const struct host_row *rows,
+                        struct gg_buf *out)
 {
 	const struct fleet_hosts_options *options = invocation->options;
-	GG_CLEANUP(gg_buf_done) struct gg_buf out = { 0 };
-	struct gg_json json = { .out = &out };
+	struct gg_json json = { .out = out };
 
 	gg_json_open(&json, NULL, '{');
 	gg_json_integer(&json, "version", 1);
@@ -167,16 +167,26 @@ static int print_json(const struct gg_invocation *invocation, const struct gg_as
 	}
 	gg_json_close(&json);
 	gg_json_close(&json);
-	gg_buf_append_text(&out, "\n");
-	return gg_cli_print(&out, true, invocation->error);
+	gg_buf_append_text(out, "\n");
 }
 
-static int run(struct gg_invocation *invocation)
+/* What is known of each host. */
+struct known_hosts {
+	struct gg_asked_fleet answer;
+	struct gg_query_result *result;
+	struct host_row *rows;
+};
+
+static void known_hosts_done(struct known_hosts *known)
+{
+	free(known->rows);
+	gg_query_result_free(known->result);
+	gg_cli_asked_fleet_done(&known->answer);
+}
+
+static int ask(const struct gg_invocation *invocation, struct known_hosts *known)
 {
 	struct fleet_hosts_options *options = invocation->options;
-	GG_CLEANUP(gg_cli_asked_fleet_done) struct gg_asked_fleet answer = { 0 };
-	struct gg_query_result *result = NULL;
-	struct host_row *rows = NULL;
 	int status = gg_cli_fleet_check_service(invocation, "fleet hosts");
 
 	if (status == 0 &&
@@ -187,20 +197,39 @@ static int run(struct gg_invocation *invocation)
 	options->ask.common.by_label = "host";
 	options->ask.by_host = true;
 	if (status == 0)
-		status = gg_cli_fleet_ask(&answer, &options->ask, invocation->operands[0],
+		status = gg_cli_fleet_ask(&known->answer, &options->ask, invocation->operands[0],
 		                          "fleet hosts", invocation->error);
 	if (status == 0)
-		status = gg_cli_fleet_model(&answer, &options->ask, invocation->error);
+		status = gg_cli_fleet_model(&known->answer, &options->ask, invocation->error);
 	if (status == 0)
-		status = gg_query_rows(answer.model, &answer.query, &result, invocation->error);
+		status = gg_query_rows(known->answer.model, &known->answer.query, &known->result,
+		                       invocation->error);
 	if (status == 0)
-		status = find_hosts(result, &rows, invocation->error);
-	if (status == 0)
-		status = options->ask.common.json ? print_json(invocation, &answer, result, rows)
-		                                  : print_text(invocation, &answer, result, rows);
-	free(rows);
-	gg_query_result_free(result);
+		status = find_hosts(known->result, &known->rows, invocation->error);
 	return status;
+}
+
+static int answer(struct gg_invocation *invocation, struct gg_buf *out)
+{
+	GG_CLEANUP(known_hosts_done) struct known_hosts known = { 0 };
+	int status = ask(invocation, &known);
+
+	if (status == 0)
+		append_json(invocation, &known.answer, known.result, known.rows, out);
+	return status;
+}
+
+static int run(struct gg_invocation *invocation)
+{
+	const struct fleet_hosts_options *options = invocation->options;
+	GG_CLEANUP(known_hosts_done) struct known_hosts known = { 0 };
+	int status;
+
+	if (options->ask.common.json)
+		return gg_cli_fleet_print(invocation, answer, true);
+	status = ask(invocation, &known);
+	return status < 0 ? status
+	                  : print_text(invocation, &known.answer, known.result, known.rows);
 }
 
 #define AT(field) offsetof(struct gg_fleet_ask_options, field)
@@ -236,5 +265,6 @@ const struct gg_command gg_command_fleet_hosts = {
 	                                                        .false_discovery_rate = 0.05 },
 	.max_operands = 1,
 	.run = run,
+	.answer = answer,
 	.variables = GG_READS_WIDTH | GG_READS_FLEET,
 };

@@ -32,10 +32,10 @@ static void fit_report(const struct gg_report_options *options, const struct gg_
 		report->head = GG_HEAD_TITLE;
 }
 
-static int print_report(const struct gg_invocation *invocation, struct gg_asked_fleet *answer)
+static int append_report(const struct gg_invocation *invocation, struct gg_asked_fleet *answer,
+                         struct gg_buf *out)
 {
 	const struct gg_fleet_ask_options *options = invocation->options;
-	GG_CLEANUP(gg_buf_done) struct gg_buf out = { 0 };
 	struct gg_head head;
 	struct gg_report report = { .model = answer->model,
 		                    .summary = &head.summary,
@@ -58,17 +58,16 @@ static int print_report(const struct gg_invocation *invocation, struct gg_asked_
 	report.result = result;
 	fit_report(&options->common, &invocation->style, &report);
 	if (options->common.json) {
-		gg_report_json(&report, &out);
+		gg_report_json(&report, out);
 	} else {
 		gg_report_move_start_code(answer->model, result);
-		gg_report_text(&report, &out);
+		gg_report_text(&report, out);
 	}
 	gg_query_result_free(result);
-	return gg_cli_print(&out, options->common.no_pager || options->common.json,
-	                    invocation->error);
+	return 0;
 }
 
-static int run_report(struct gg_invocation *invocation)
+static int answer_report(struct gg_invocation *invocation, struct gg_buf *out)
 {
 	struct gg_fleet_ask_options *options = invocation->options;
 	GG_CLEANUP(gg_cli_asked_fleet_done) struct gg_asked_fleet answer = { 0 };
@@ -85,17 +84,25 @@ static int run_report(struct gg_invocation *invocation)
 	                                gg_fleet_is_drawn(&answer.scope);
 	if (status == 0)
 		status = gg_cli_fleet_model(&answer, options, invocation->error);
-	return status == 0 ? print_report(invocation, &answer) : status;
+	return status == 0 ? append_report(invocation, &answer, out) : status;
 }
 
-static int print_tree(const struct gg_invocation *invocation, struct gg_asked_fleet *answer)
+static int run_report(struct gg_invocation *invocation)
+{
+	const struct gg_fleet_ask_options *options = invocation->options;
+
+	return gg_cli_fleet_print(invocation, answer_report,
+	                          options->common.no_pager || options->common.json);
+}
+
+static int append_tree(const struct gg_invocation *invocation, struct gg_asked_fleet *answer,
+                       struct gg_buf *out)
 {
 	const struct fleet_tree_options *options = invocation->options;
 	const struct gg_report_options *common = &options->ask.common;
 	const struct gg_tree_options how = { .inverted = options->inverted,
 		                             .fold = options->fold_percent / 100,
 		                             .with_self = !common->json };
-	GG_CLEANUP(gg_buf_done) struct gg_buf out = { 0 };
 	struct gg_head head;
 	struct gg_report report = { .model = answer->model,
 		                    .summary = &head.summary,
@@ -111,14 +118,14 @@ static int print_tree(const struct gg_invocation *invocation, struct gg_asked_fl
 	fit_report(common, &invocation->style, &report);
 	report.all_frames = common->frames.all_frames;
 	if (common->json)
-		gg_report_tree_json(&report, tree, &how, &out);
+		gg_report_tree_json(&report, tree, &how, out);
 	else
-		gg_report_tree_text(&report, tree, &how, &out);
+		gg_report_tree_text(&report, tree, &how, out);
 	gg_tree_free(tree);
-	return gg_cli_print(&out, common->no_pager || common->json, invocation->error);
+	return 0;
 }
 
-static int run_tree(struct gg_invocation *invocation)
+static int answer_tree(struct gg_invocation *invocation, struct gg_buf *out)
 {
 	const struct fleet_tree_options *options = invocation->options;
 	GG_CLEANUP(gg_cli_asked_fleet_done) struct gg_asked_fleet answer = { 0 };
@@ -134,7 +141,15 @@ static int run_tree(struct gg_invocation *invocation)
 		                          "fleet tree", invocation->error);
 	if (status == 0)
 		status = gg_cli_fleet_model(&answer, &options->ask, invocation->error);
-	return status == 0 ? print_tree(invocation, &answer) : status;
+	return status == 0 ? append_tree(invocation, &answer, out) : status;
+}
+
+static int run_tree(struct gg_invocation *invocation)
+{
+	const struct fleet_tree_options *options = invocation->options;
+
+	return gg_cli_fleet_print(invocation, answer_tree,
+	                          options->ask.common.no_pager || options->ask.common.json);
 }
 
 #define AT(field) offsetof(struct gg_fleet_ask_options, field)
@@ -171,6 +186,7 @@ const struct gg_command gg_command_fleet_report = {
 	.option_defaults = &(const struct gg_fleet_ask_options){ GG_FLEET_ASK_DEFAULTS },
 	.max_operands = 1,
 	.run = run_report,
+	.answer = answer_report,
 	.variables = GG_READS_WIDTH | GG_READS_FLEET,
 };
 
@@ -202,5 +218,6 @@ const struct gg_command gg_command_fleet_tree = {
 	                                                       .fold_percent = 1 },
 	.max_operands = 1,
 	.run = run_tree,
+	.answer = answer_tree,
 	.variables = GG_READS_WIDTH | GG_READS_FLEET,
 };

@@ -71,10 +71,9 @@ static int print_text(const struct gg_invocation *invocation,
 	               : 0;
 }
 
-static int print_json(const struct gg_fleet_services *services, struct gg_error *error)
+static void append_json(const struct gg_fleet_services *services, struct gg_buf *out)
 {
-	GG_CLEANUP(gg_buf_done) struct gg_buf out = { 0 };
-	struct gg_json json = { .out = &out };
+	struct gg_json json = { .out = out };
 
 	gg_json_open(&json, NULL, '{');
 	gg_json_integer(&json, "version", 1);
@@ -95,14 +94,12 @@ static int print_json(const struct gg_fleet_services *services, struct gg_error 
 	}
 	gg_json_close(&json);
 	gg_json_close(&json);
-	gg_buf_append_text(&out, "\n");
-	return gg_cli_print(&out, true, error);
+	gg_buf_append_text(out, "\n");
 }
 
-static int run(struct gg_invocation *invocation)
+static int ask(const struct gg_invocation *invocation, struct gg_fleet_services *services)
 {
 	const struct services_options *options = invocation->options;
-	GG_CLEANUP(gg_fleet_services_done) struct gg_fleet_services services = { 0 };
 	struct gg_clickhouse store = { 0 };
 	uint32_t since_s = 0, until_s = UINT32_MAX;
 	int status = 0;
@@ -116,14 +113,33 @@ static int run(struct gg_invocation *invocation)
 	if (status == 0)
 		status = gg_cli_fleet_open(&options->place, &store, invocation->error);
 	if (status == 0)
-		status = gg_fleet_services_of(&services, &store,
+		status = gg_fleet_services_of(services, &store,
 		                              gg_cli_fleet_tenant(&options->place), since_s,
 		                              until_s, invocation->error);
 	gg_clickhouse_done(&store);
-	if (status < 0)
-		return status;
-	return options->json ? print_json(&services, invocation->error)
-	                     : print_text(invocation, &services);
+	return status;
+}
+
+static int answer(struct gg_invocation *invocation, struct gg_buf *out)
+{
+	GG_CLEANUP(gg_fleet_services_done) struct gg_fleet_services services = { 0 };
+	int status = ask(invocation, &services);
+
+	if (status == 0)
+		append_json(&services, out);
+	return status;
+}
+
+static int run(struct gg_invocation *invocation)
+{
+	const struct services_options *options = invocation->options;
+	GG_CLEANUP(gg_fleet_services_done) struct gg_fleet_services services = { 0 };
+	int status;
+
+	if (options->json)
+		return gg_cli_fleet_print(invocation, answer, true);
+	status = ask(invocation, &services);
+	return status < 0 ? status : print_text(invocation, &services);
 }
 
 #define AT(field) offsetof(struct services_options, field)
@@ -150,5 +166,6 @@ const struct gg_command gg_command_fleet_services = {
 	.options = options,
 	.options_size = sizeof(struct services_options),
 	.run = run,
+	.answer = answer,
 	.variables = GG_READS_WIDTH | GG_READS_FLEET,
 };

@@ -87,12 +87,11 @@ static int spread_points(const struct gg_slot_sums *slots, uint32_t slot_length_
 	return 0;
 }
 
-static int print(const struct gg_invocation *invocation, struct gg_asked_fleet *answer,
-                 const struct gg_slot_sums *slots)
+static int append(const struct gg_invocation *invocation, struct gg_asked_fleet *answer,
+                  const struct gg_slot_sums *slots, struct gg_buf *out)
 {
 	const struct fleet_timeline_options *options = invocation->options;
 	const struct gg_report_options *common = &options->ask.common;
-	GG_CLEANUP(gg_buf_done) struct gg_buf out = { 0 };
 	struct gg_report_summary summary = {
 		.interval_bytes = gg_model_interval(answer->model, 0),
 		.least_interval_bytes = gg_model_least_interval(answer->model),
@@ -104,7 +103,6 @@ static int print(const struct gg_invocation *invocation, struct gg_asked_fleet *
 		                    .fleet = &answer->fleet };
 	struct gg_timeline timeline = { 0 };
 	size_t width, count;
-	int status;
 
 	gg_cli_fit_report(common, &invocation->style, &report);
 	if (report.head == GG_HEAD_FULL)
@@ -115,15 +113,14 @@ static int print(const struct gg_invocation *invocation, struct gg_asked_fleet *
 	if (spread_points(slots, answer->question.slot_length_s, count, &timeline) < 0)
 		return gg_error_memory(invocation->error, "fleet timeline");
 	if (common->json)
-		gg_report_timeline_json(&report, &timeline, &out);
+		gg_report_timeline_json(&report, &timeline, out);
 	else
-		gg_report_timeline_text(&report, &timeline, width, options->height, &out);
+		gg_report_timeline_text(&report, &timeline, width, options->height, out);
 	free(timeline.points);
-	status = gg_cli_print(&out, common->no_pager || common->json, invocation->error);
-	return status;
+	return 0;
 }
 
-static int run(struct gg_invocation *invocation)
+static int answer_timeline(struct gg_invocation *invocation, struct gg_buf *out)
 {
 	struct fleet_timeline_options *options = invocation->options;
 	GG_CLEANUP(gg_cli_asked_fleet_done) struct gg_asked_fleet answer = { 0 };
@@ -142,7 +139,15 @@ static int run(struct gg_invocation *invocation)
 		                         options->ask.common.confidence, invocation->error);
 	if (status == 0)
 		status = gg_cli_fleet_model(&answer, &options->ask, invocation->error);
-	return status == 0 ? print(invocation, &answer, &slots) : status;
+	return status == 0 ? append(invocation, &answer, &slots, out) : status;
+}
+
+static int run(struct gg_invocation *invocation)
+{
+	const struct fleet_timeline_options *options = invocation->options;
+
+	return gg_cli_fleet_print(invocation, answer_timeline,
+	                          options->ask.common.no_pager || options->ask.common.json);
 }
 
 #define AT(field) offsetof(struct gg_fleet_ask_options, field)
@@ -178,5 +183,6 @@ const struct gg_command gg_command_fleet_timeline = {
 	                                                           .height = 16 },
 	.max_operands = 1,
 	.run = run,
+	.answer = answer_timeline,
 	.variables = GG_READS_WIDTH | GG_READS_FLEET,
 };

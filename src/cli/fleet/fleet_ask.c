@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "cli/pager.h"
 #include "fleet/fleet_draws.h"
 #include "fleet/fleet_extend.h"
 #include "fleet/fleet_model.h"
@@ -321,4 +322,16 @@ void gg_cli_asked_fleet_done(struct gg_asked_fleet *answer)
 	gg_fleet_scope_done(&answer->scope);
 	gg_clickhouse_done(&answer->store);
 	gg_buf_done(&answer->when);
+}
+
+int gg_cli_fleet_print(struct gg_invocation *invocation,
+                       int (*answer)(struct gg_invocation *, struct gg_buf *), bool no_pager)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf out = { 0 };
+	int status = answer(invocation, &out), printed;
+
+	if (status < 0)
+		return status;
+	printed = gg_cli_print(&out, no_pager, invocation->error);
+	return printed < 0 ? printed : status;
 }

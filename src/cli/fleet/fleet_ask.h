@@ -88,6 +88,11 @@ GG_MUST_CHECK int gg_cli_fleet_extend(struct gg_asked_fleet *answer,
                                       struct gg_error *error);
 void gg_cli_asked_fleet_done(struct gg_asked_fleet *answer);
 
+/* Prints what answer() appends.  The result is that of answer(). */
+GG_MUST_CHECK int gg_cli_fleet_print(struct gg_invocation *invocation,
+                                     int (*answer)(struct gg_invocation *, struct gg_buf *),
+                                     bool no_pager);
+
 /* -EINVAL unless there is exactly one operand, the service. */
 GG_MUST_CHECK int gg_cli_fleet_check_service(const struct gg_invocation *invocation,
                                              const char *verb);

@@ -178,12 +178,12 @@ function eachNext({ selection, isUp, byTotal }, node, visit) {
 
 /** @param {CallTree} tree @param {CallNode} node @returns {CallNode[]} */
 export function childrenOf(tree, node) {
+	if (node.children !== null)
+		return node.children;
 	const { frame, folded } = tree.selection.profile;
 	/** @type {Map<number, { origins: number[], at: number[], folded: number }>} */
 	const groups = new Map();
 
-	if (node.children !== null)
-		return node.children;
 	eachNext(tree, node, (origin, at) => {
 		let group = groups.get(frame[at]);
 
