@@ -722,7 +722,8 @@ static int put_session(struct make *make, const char *notes)
 	for (size_t i = 0; i < scope->members.count; i++)
 		session.interval_bytes = fmax(session.interval_bytes,
 		                              scope->members.items[i].gap_max);
-	session.start_wall_ns = (uint64_t)scope->from_s * 1000000000;
+	session.start_wall_ns = (uint64_t)(scope->start_s != 0 ? scope->start_s : scope->from_s) *
+	                        1000000000;
 	status = gg_profile_set_session(make->profile, &session, make->error);
 	while (status == 0 && *notes != '\0') {
 		char *note = strndup(notes, strcspn(notes, "\n"));

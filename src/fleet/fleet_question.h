@@ -118,6 +118,7 @@ struct gg_fleet_scope {
 	struct gg_map host_of;   /* sender -> index in hosts */
 	uint32_t from_s, to_s;   /* the window that is read: [from_s, to_s) */
 	uint32_t moment_s;       /* the slot of the moment or of the peak; 0: a window */
+	uint32_t start_s;        /* the begin that reports name; 0: from_s */
 	uint32_t slot_count;     /* of the window; 1: a moment */
 	bool is_redrawn;   /* senders were drawn anew within the window; selected: in some slot */
 	bool is_latest;    /* of each sender, only its latest slot in the window counts */

@@ -12,18 +12,28 @@ enum { EXIT_FLEET_GREW = 3 };
 
 struct fleet_diff_options {
 	struct gg_fleet_ask_options ask; /* first, because the helpers read it */
+	const char *before_at, *before_since, *before_until;
 	bool all, fail_on_growth;
 	double false_discovery_rate;
 };
+
+/* True if the side before has a time of its own. */
+static bool has_other_time(const struct fleet_diff_options *options)
+{
+	return options->before_at != NULL || options->before_since != NULL ||
+	       options->before_until != NULL;
+}
 
 static int check(const struct gg_invocation *invocation)
 {
 	const struct fleet_diff_options *options = invocation->options;
 
-	if (invocation->operand_count != 3)
+	if (invocation->operand_count != 3 &&
+	    !(invocation->operand_count == 1 && has_other_time(options)))
 		return gg_error_set(invocation->error, -EINVAL, "fleet diff",
 		                    "Give them so: geiger fleet diff SERVICE BEFORE AFTER.",
-		                    "needs a service and two of its versions");
+		                    "needs a service and two of its versions, or --before-since or "
+		                    "--before-at");
 	if (!(options->false_discovery_rate > 0 && options->false_discovery_rate < 1))
 		return gg_error_set(invocation->error, -EINVAL, "fleet diff: --rate",
 		                    "Give a number such as 0.05.", "%g is not between 0 and 1",
@@ -31,8 +41,8 @@ static int check(const struct gg_invocation *invocation)
 	return 0;
 }
 
-static void append_notes(const struct gg_fleet_version *before,
-                         const struct gg_fleet_version *after, const struct gg_diff *diff,
+static void append_notes(const struct gg_fleet_pair_side *before,
+                         const struct gg_fleet_pair_side *after, const struct gg_diff *diff,
                          struct gg_buf *out)
 {
 	gg_buf_printf(out,
@@ -74,11 +84,21 @@ static int answer(struct gg_invocation *invocation, struct gg_buf *out)
 {
 	const struct fleet_diff_options *options = invocation->options;
 	GG_CLEANUP(gg_cli_fleet_pair_done) struct gg_fleet_pair pair = { 0 };
+	struct gg_fleet_ask_options before = options->ask, after = options->ask;
 	int status = check(invocation);
 
+	if (status == 0 && invocation->operand_count == 3) {
+		before.version = invocation->operands[1];
+		after.version = invocation->operands[2];
+	}
+	if (has_other_time(options)) {
+		before.time_prefix = "before-";
+		before.at = options->before_at;
+		before.since = options->before_since;
+		before.until = options->before_until;
+	}
 	if (status == 0)
-		status = gg_cli_fleet_pair(&pair, &options->ask, invocation->operands[0],
-		                           invocation->operands[1], invocation->operands[2],
+		status = gg_cli_fleet_pair(&pair, &before, &after, invocation->operands[0],
 		                           options->false_discovery_rate, invocation->error);
 	if (status < 0)
 		return status;
@@ -105,6 +125,11 @@ static const struct gg_option options[] = {
 	  "compare rows with what they call, not by themselves" },
 	GG_OPTIONS_SHARED(gg_cli_fleet_scope_options, 0),
 	GG_OPTIONS_SHARED(gg_cli_fleet_time_options, 0),
+	{ "before-at", 0, GG_OPTION_TEXT, AT_DIFF(before_at), "TIME",
+	  "another moment for the side before" },
+	{ "before-since", 0, GG_OPTION_TEXT, AT_DIFF(before_since), "TIME",
+	  "another window for the side before: its begin" },
+	{ "before-until", 0, GG_OPTION_TEXT, AT_DIFF(before_until), "TIME", "and its end" },
 	GG_OPTIONS_SHARED(gg_cli_stack_options, AT(common)),
 	{ "all", 'a', GG_OPTION_FLAG, AT_DIFF(all), NULL,
 	  "also rows without a significant difference" },
@@ -128,12 +153,15 @@ static const struct gg_status_meaning exit_statuses[] = {
 const struct gg_command gg_command_fleet_diff = {
 	.name = "fleet diff",
 	.summary = "which functions of a version hold more than before",
-	.usage = "SERVICE BEFORE AFTER [OPTION]...",
+	.usage = "SERVICE [BEFORE AFTER] [OPTION]...",
 	.details =
-		"Compares two versions of a service.  Hosts are the units of the test: a row is\n"
-		"significant if the next host with the new version can be expected to differ.\n"
+		"Compares two versions of a service, or two times.  Hosts are the units of the\n"
+		"test: a row is significant if the next host with the new version can be expected\n"
+		"to differ.  With --before-at, --before-since or --before-until the side before\n"
+		"has a time of its own, and --at, --since and --until are that of the side after.\n"
 		"\n"
-		"  geiger fleet diff checkout 1.1 1.2 --fail-on-growth\n",
+		"  geiger fleet diff checkout 1.1 1.2 --fail-on-growth\n"
+		"  geiger fleet diff checkout --before-at 1d\n",
 	.options = options,
 	.options_size = sizeof(struct fleet_diff_options),
 	.option_defaults = &(const struct fleet_diff_options){ .ask = { GG_FLEET_ASK_DEFAULTS },

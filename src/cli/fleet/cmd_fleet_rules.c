@@ -387,9 +387,13 @@ static int test_growth(const struct alert_rule *rule, struct families *families,
                        struct gg_error *error)
 {
 	GG_CLEANUP(gg_cli_fleet_pair_done) struct gg_fleet_pair pair = { 0 };
-	int status = gg_cli_fleet_pair(&pair, &rule->options.ask, rule->service,
-	                               rule->options.before, rule->options.after,
-	                               rule->options.rate, error);
+	struct gg_fleet_ask_options before = rule->options.ask, after = rule->options.ask;
+	int status;
+
+	before.version = rule->options.before;
+	after.version = rule->options.after;
+	status = gg_cli_fleet_pair(&pair, &before, &after, rule->service, rule->options.rate,
+	                           error);
 
 	/* The version before may be gone. */
 	if (status == 0)

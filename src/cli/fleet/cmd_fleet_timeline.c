@@ -46,6 +46,50 @@ static size_t width_of(const struct fleet_timeline_options *options, size_t scre
 	       GG_TIMELINE_MARGIN;
 }
 
+static int make_points(struct gg_timeline *timeline, size_t count)
+{
+	timeline->points = calloc(count, sizeof(*timeline->points));
+	if (timeline->points == NULL)
+		return -ENOMEM;
+	timeline->point_count = count;
+	timeline->rss_peak_bytes = -1;
+	return 0;
+}
+
+/* Makes a point of what a slot held. */
+static void put_point(struct gg_timeline *timeline, size_t index, int64_t time_ns,
+                      const struct gg_slot_sum *slot)
+{
+	struct gg_timeline_point *point = &timeline->points[index];
+
+	*point = (struct gg_timeline_point){
+		.time_ns = time_ns,
+		.live_bytes = slot->live_bytes,
+		.most_bytes = slot->live_bytes,
+		.low = slot->low,
+		.high = slot->high,
+		.rss_bytes = slot->rss_bytes > 0 ? slot->rss_bytes : -1,
+		.rss_ns = time_ns,
+	};
+	if (point->rss_bytes > timeline->rss_peak_bytes) {
+		timeline->rss_peak_bytes = point->rss_bytes;
+		timeline->rss_peak_ns = time_ns;
+	}
+}
+
+/* JSON has a point for each slot, at the time of its begin. */
+static int list_points(const struct gg_slot_sums *slots, struct gg_timeline *timeline)
+{
+	const struct gg_slot_sum *items = slots->items.items;
+
+	if (make_points(timeline, slots->items.count) < 0)
+		return -ENOMEM;
+	for (size_t i = 0; i < slots->items.count; i++)
+		put_point(timeline, i, (int64_t)(items[i].slot_s - items[0].slot_s) * GG_NS_PER_S,
+		          &items[i]);
+	return 0;
+}
+
 /* A chart has evenly spaced points; each shows the slot in which it lies. */
 static int spread_points(const struct gg_slot_sums *slots, uint32_t slot_length_s, size_t count,
                          struct gg_timeline *timeline)
@@ -54,35 +98,21 @@ static int spread_points(const struct gg_slot_sums *slots, uint32_t slot_length_
 	uint32_t last_s = slots->items.items[slots->items.count - 1].slot_s;
 	size_t at = 0;
 
-	timeline->points = calloc(count, sizeof(*timeline->points));
-	if (timeline->points == NULL)
+	if (make_points(timeline, count) < 0)
 		return -ENOMEM;
-	timeline->point_count = count;
-	timeline->rss_peak_bytes = -1;
 	for (size_t i = 0; i < count; i++) {
-		struct gg_timeline_point *point = &timeline->points[i];
 		double time_s = first_s +
 		                (double)(last_s - first_s) * (double)i / (double)(count - 1);
-		const struct gg_slot_sum *slot;
+		int64_t time_ns = (int64_t)((time_s - first_s) * (double)GG_NS_PER_S);
 
 		while (at + 1 < slots->items.count && slots->items.items[at + 1].slot_s <= time_s)
 			at++;
-		slot = &slots->items.items[at];
-		*point = (struct gg_timeline_point){ .time_ns = (int64_t)((time_s - first_s) *
-			                                                  (double)GG_NS_PER_S),
-			                             .rss_bytes = -1 };
 		/* Nobody reported for a while: a gap. */
-		if (time_s > slot->slot_s + 2.0 * slot_length_s)
-			continue;
-		point->live_bytes = point->most_bytes = slot->live_bytes;
-		point->low = slot->low;
-		point->high = slot->high;
-		point->rss_bytes = slot->rss_bytes > 0 ? slot->rss_bytes : -1;
-		point->rss_ns = point->time_ns;
-		if (point->rss_bytes > timeline->rss_peak_bytes) {
-			timeline->rss_peak_bytes = point->rss_bytes;
-			timeline->rss_peak_ns = point->time_ns;
-		}
+		if (time_s > slots->items.items[at].slot_s + 2.0 * slot_length_s)
+			timeline->points[i] = (struct gg_timeline_point){ .time_ns = time_ns,
+				                                          .rss_bytes = -1 };
+		else
+			put_point(timeline, i, time_ns, &slots->items.items[at]);
 	}
 	return 0;
 }
@@ -102,15 +132,19 @@ static int append(const struct gg_invocation *invocation, struct gg_asked_fleet 
 		                    .summary = &summary,
 		                    .fleet = &answer->fleet };
 	struct gg_timeline timeline = { 0 };
-	size_t width, count;
+	size_t width;
+	int status;
 
 	gg_cli_fit_report(common, &invocation->style, &report);
 	if (report.head == GG_HEAD_FULL)
 		report.head = GG_HEAD_TITLE;
 	width = width_of(options, report.width);
-	count = common->json ? slots->items.count + (slots->items.count < 2)
-	                     : gg_report_timeline_points(width, report.figures.ascii);
-	if (spread_points(slots, answer->question.slot_length_s, count, &timeline) < 0)
+	status = common->json
+	                 ? list_points(slots, &timeline)
+	                 : spread_points(slots, answer->question.slot_length_s,
+	                                 gg_report_timeline_points(width, report.figures.ascii),
+	                                 &timeline);
+	if (status < 0)
 		return gg_error_memory(invocation->error, "fleet timeline");
 	if (common->json)
 		gg_report_timeline_json(&report, &timeline, out);
@@ -137,8 +171,11 @@ static int answer_timeline(struct gg_invocation *invocation, struct gg_buf *out)
 	if (status == 0)
 		status = gg_slot_sums_of(&slots, &answer.store, &answer.scope,
 		                         options->ask.common.confidence, invocation->error);
-	if (status == 0)
+	if (status == 0) {
+		/* The times of points are counted from the first slot. */
+		answer.scope.start_s = slots.items.items[0].slot_s;
 		status = gg_cli_fleet_model(&answer, &options->ask, invocation->error);
+	}
 	return status == 0 ? append(invocation, &answer, &slots, out) : status;
 }
 

@@ -105,6 +105,17 @@ int gg_cli_fleet_time(const char *text, const char *verb, const char *option, ui
 	return -EINVAL;
 }
 
+/* Reads a time of a side of a diff, whose options have names of their own. */
+static int read_time(const struct gg_fleet_ask_options *options, const char *text, const char *verb,
+                     const char *option, uint32_t *ret_time_s, struct gg_error *error)
+{
+	char name[32];
+
+	snprintf(name, sizeof(name), "%s%s",
+	         options->time_prefix != NULL ? options->time_prefix : "", option);
+	return gg_cli_fleet_time(text, verb, name, ret_time_s, error);
+}
+
 static int choose_time(struct gg_fleet_question *question,
                        const struct gg_fleet_ask_options *options, const char *verb,
                        struct gg_error *error)
@@ -115,11 +126,11 @@ static int choose_time(struct gg_fleet_question *question,
 
 	question->until_s = UINT32_MAX;
 	if (options->since != NULL)
-		status = gg_cli_fleet_time(options->since, verb, "since", &question->since_s,
-		                           error);
+		status = read_time(options, options->since, verb, "since", &question->since_s,
+		                   error);
 	if (status == 0 && options->until != NULL)
-		status = gg_cli_fleet_time(options->until, verb, "until", &question->until_s,
-		                           error);
+		status = read_time(options, options->until, verb, "until", &question->until_s,
+		                   error);
 	if (status == 0 && question->since_s >= question->until_s)
 		status = gg_error_set(error, -EINVAL, "fleet: --since", NULL,
 		                      "the window ends before it begins");
@@ -138,7 +149,7 @@ static int choose_time(struct gg_fleet_question *question,
 		question->when = GG_FLEET_AVERAGE;
 	if (is_at) {
 		question->when = GG_FLEET_AT_TIME;
-		status = gg_cli_fleet_time(options->at, verb, "at", &question->until_s, error);
+		status = read_time(options, options->at, verb, "at", &question->until_s, error);
 		question->until_s++; /* the slot that begins then counts */
 	}
 	return status;

@@ -18,6 +18,7 @@ struct gg_fleet_ask_options {
 	const char *version, *host;
 	struct gg_option_pairs labels;
 	const char *since, *until, *at;
+	const char *time_prefix; /* of the names of these options; NULL: none */
 	double slot_seconds;
 	bool by_host;
 	bool by_slot;     /* the answer is a chart of all slots */

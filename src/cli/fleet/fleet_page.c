@@ -8,7 +8,7 @@
 
 #include "base/assert.h"
 
-enum { OPERANDS_MAX = 3, OWN_OPTIONS_MAX = 4, NAMES_MAX = 24 };
+enum { OPERANDS_MAX = 3, OWN_OPTIONS_MAX = 4, NAMES_MAX = 32 };
 
 /* A view of the page: the command that it shows, and the parameters of its question. */
 struct view {
@@ -38,8 +38,8 @@ static const struct view views[] = {
 	{ "diff",
 	  &gg_command_fleet_diff,
 	  { "service", "before", "after" },
-	  { "metric", "unit", "by", "total", SCOPE, TIMES, STACKS, "all", "rate", "limit", FRAMES,
-	    "confidence" } },
+	  { "before-at", "before-since", "before-until", "metric", "unit", "by", "total", SCOPE,
+	    TIMES, STACKS, "all", "rate", "limit", FRAMES, "confidence" } },
 	{ "hosts",
 	  &gg_command_fleet_hosts,
 	  { "service" },

@@ -64,6 +64,20 @@ export function qText(q) {
 	return q === 0 || q >= 0.0001 ? String(Number(q.toPrecision(2))) : q.toExponential(1);
 }
 
+const collator = new Intl.Collator('en', { numeric: true });
+
+/**
+ * Rows of versions, the newest first: those that were seen last, and of these the largest number.
+ *
+ * @template {{ version: string, last_seen_seconds: number }} Row
+ * @param {readonly Row[]} rows
+ * @returns {Row[]}
+ */
+export function newestFirst(rows) {
+	return [...rows].sort((a, b) =>
+		b.last_seen_seconds - a.last_seen_seconds || collator.compare(b.version, a.version));
+}
+
 /** A regular expression of the store that matches this function alone. @param {string} name */
 export function patternOf(name) {
 	return `^${name.replace(/[\\^$.|?*+()[\]{}]/g, '\\$&')}$`;

@@ -6,7 +6,7 @@
 import { element, fill } from '../shell/dom.js';
 import { changeText, figureText } from '../model/figure.js';
 import { changeShareText } from '../model/share.js';
-import { figureOf, qText } from './answer.js';
+import { figureOf, newestFirst, qText } from './answer.js';
 import { commandLine, link, metricOf, notesOf, quantityOf, table } from './parts.js';
 import { valueOf, withValues } from './question.js';
 
@@ -22,7 +22,8 @@ async function completed({ question, services }) {
 
 	if (['before', 'after', 'before-at', 'before-since', 'before-until'].some((name) => question.values[name]))
 		return question;
-	const versions = (await services()).filter((row) => row.service === service).map((row) => row.version);
+	const versions = newestFirst((await services()).filter((row) => row.service === service))
+		.map((row) => row.version);
 
 	return versions.length < 2 ? question
 		: withValues(question, { after: versions[0], before: versions[1] });

@@ -6,6 +6,7 @@
 // question, which is another address.
 
 import { element } from '../shell/dom.js';
+import { newestFirst } from './answer.js';
 import { COMMANDS, valueOf, withValues } from './question.js';
 
 /**
@@ -37,21 +38,32 @@ function namesOf(view) {
 
 const TIME_HINT = 'UTC: 2026-11-27 02:40, a time ago such as 2h, or @SECONDS since 1970';
 
-/** @type {{ name: string, label: string, hint: string, size?: number }[]} */
-const TEXTS = [
-	{ name: 'host', label: 'host', hint: 'only this host', size: 12 },
-	{ name: 'label', label: 'label', hint: 'KEY=VALUE; several with blanks between them', size: 14 },
-	{ name: 'since', label: 'since', hint: `live memory is averaged. ${TIME_HINT}`, size: 13 },
-	{ name: 'until', label: 'until', hint: TIME_HINT, size: 13 },
-	{ name: 'at', label: 'at', hint: `live at a moment, or peak. ${TIME_HINT}`, size: 13 },
-	{ name: 'focus', label: 'focus', hint: 'only stacks with a function that matches (a regular expression)', size: 16 },
-	{ name: 'ignore', label: 'ignore', hint: 'only stacks without a function that matches (a regular expression)', size: 12 },
+/** @typedef {{ name: string, label: string, hint: string, size: number }} Text */
+
+/** @type {Text[]} */
+const TIMES = [
+	{ name: 'since', label: 'since', hint: `live memory is averaged. ${TIME_HINT}`, size: 12 },
+	{ name: 'until', label: 'until', hint: TIME_HINT, size: 12 },
+	{ name: 'at', label: 'at', hint: `live at a moment, or peak. ${TIME_HINT}`, size: 12 },
 ];
-/** A window of a diff has names of its own. */
-const BEFORE = [
-	{ name: 'before-since', label: 'before: since', hint: `the window to compare with. ${TIME_HINT}`, size: 13 },
-	{ name: 'before-until', label: 'until', hint: TIME_HINT, size: 13 },
-	{ name: 'before-at', label: 'at', hint: TIME_HINT, size: 13 },
+/** @type {Text[]} the side before, whose times have names of their own */
+const TIMES_BEFORE = [
+	{ name: 'before-since', label: 'since', hint: TIME_HINT, size: 12 },
+	{ name: 'before-until', label: 'until', hint: TIME_HINT, size: 12 },
+	{ name: 'before-at', label: 'at', hint: TIME_HINT, size: 12 },
+];
+/** @type {Text[]} */
+const SCOPE = [
+	{ name: 'host', label: 'host', hint: 'only this host', size: 10 },
+	{ name: 'label', label: 'label', hint: 'KEY=VALUE; several with blanks between them', size: 12 },
+	{
+		name: 'focus', label: 'focus', size: 14,
+		hint: 'only stacks with a function that matches (a regular expression)',
+	},
+	{
+		name: 'ignore', label: 'ignore', size: 10,
+		hint: 'only stacks without a function that matches (a regular expression)',
+	},
 ];
 
 /**
@@ -62,7 +74,8 @@ const BEFORE = [
 export function makeForm(question, services, go) {
 	const names = namesOf(question.view);
 	const service = valueOf(question, 'service');
-	const versions = services.filter((row) => row.service === service).map((row) => row.version);
+	const versions = newestFirst(services.filter((row) => row.service === service))
+		.map((row) => row.version);
 	/** @param {string} name @param {string | string[] | null} value */
 	const change = (name, value) => go(withValues(question, { [name]: value }));
 	/** @param {string} name @param {string} label @param {[string, string][]} choices @param {string} usual */
@@ -80,7 +93,7 @@ export function makeForm(question, services, go) {
 		}, [...choices, ...(known ? [] : [/** @type {[string, string]} */ ([value, value.replace(/^=/, '')])])]
 			.map(([choice, text]) => element('option', { value: choice, selected: choice === value }, text))));
 	};
-	/** @param {{ name: string, label: string, hint: string, size?: number }} of */
+	/** @param {Text} of */
 	const text = ({ name, label, hint, size }) => {
 		const given = question.values[name] ?? [];
 
@@ -119,18 +132,34 @@ export function makeForm(question, services, go) {
 			element('option', { value: `=${one}`, selected: one === given }, one || '(none)'))));
 	};
 
+	const isDiff = question.view === 'diff';
+	const more = [
+		...SCOPE.map(text),
+		select('unit', 'unit', [['bytes', 'bytes'], ['count', 'allocations']], 'bytes'),
+		question.view === 'functions' && text({
+			name: 'by-label', label: 'by label', hint: 'rows are values of: version, host, or any label',
+			size: 8,
+		}),
+	].filter((control) => control !== false);
+	const isOpen = [...SCOPE.map(({ name }) => name), 'unit', 'by-label']
+		.some((name) => names.has(name) && question.values[name]);
+
 	return element('div', { class: 'question', role: 'search', 'aria-label': 'Question' },
 		version('version', 'version', 'all'),
-		version('before', 'before', 'all'),
-		question.view === 'diff' && BEFORE.map(text),
-		version('after', 'after', 'all'),
-		TEXTS.map(text),
+		isDiff && group('before:', version('before', 'version', 'all'), TIMES_BEFORE.map(text)),
+		isDiff ? group('after:', version('after', 'version', 'all'), TIMES.map(text)) : TIMES.map(text),
 		select('metric', 'memory', [['live', 'live'], ['allocated', 'allocated'], ['freed', 'freed'],
 			['peak', 'peak']], 'live'),
-		select('unit', 'unit', [['bytes', 'bytes'], ['count', 'allocations']], 'bytes'),
 		select('by', 'by', [['function', 'function'], ['line', 'line'], ['stack', 'stack'],
 			['module', 'module']], 'function'),
-		question.view === 'functions' && text({ name: 'by-label', label: 'or by label', hint: 'version, host, or any label', size: 10 }));
+		more.length > 0 && element('details', { class: 'more-question', open: isOpen },
+			element('summary', {}, 'more'), element('div', { class: 'question-part' }, more)));
+}
+
+/** @param {string} name @param {...any} controls */
+function group(name, ...controls) {
+	return element('div', { class: 'question-part', role: 'group', 'aria-label': name },
+		element('b', {}, name), controls.flat());
 }
 
 /** @param {string} label @param {HTMLElement} control */

@@ -6,7 +6,7 @@
 import { numberText } from '../model/figure.js';
 import { BYTES } from '../model/tally.js';
 import { element, fill } from '../shell/dom.js';
-import { timeText } from './answer.js';
+import { newestFirst, timeText } from './answer.js';
 import { commandLine, linkTo, table } from './parts.js';
 
 /** @typedef {import('./parts.js').Context} Context */
@@ -21,7 +21,7 @@ export function byService(rows) {
 
 	for (const row of rows)
 		services.set(row.service, [...(services.get(row.service) ?? []), row]);
-	return [...services];
+	return [...services].map(([service, of]) => [service, newestFirst(of)]);
 }
 
 /** @param {HTMLElement} host @param {Context} context */

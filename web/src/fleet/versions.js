@@ -7,9 +7,9 @@
 import uPlot from 'uplot';
 
 import { figureText, numberText, tickText } from '../model/figure.js';
-import { BYTES } from '../model/tally.js';
+import { BYTES, COUNT } from '../model/tally.js';
 import { colour, element, fill } from '../shell/dom.js';
-import { figureOf, timeText } from './answer.js';
+import { figureOf, newestFirst, timeText } from './answer.js';
 import { answerHead, commandLine, figureColumn, link, metricOf, notesOf, quantityOf, table }
 	from './parts.js';
 import { failure } from './failure.js';
@@ -29,9 +29,10 @@ export async function showVersions(host, context) {
 	const service = valueOf(question, 'service');
 	const versions = element('section', { 'aria-label': 'Versions' });
 	const time = element('section', { 'aria-label': 'Memory over time' });
-	const known = (await context.ask('services', withValues({ ...question, values: {} }, {
+	const { services } = await context.ask('services', withValues({ ...question, values: {} }, {
 		since: question.values.since ?? null, until: question.values.until ?? null,
-	}))).services.filter((/** @type {any} */ row) => row.service === service);
+	}));
+	const known = newestFirst(services.filter((/** @type {any} */ row) => row.service === service));
 
 	fill(host, versions, time);
 	await part(versions, () => showRows(versions, context, known));
@@ -103,7 +104,8 @@ async function showRows(host, context, known) {
 			},
 		], rows, 'No version has samples in that time.'),
 		element('p', {}, 'All versions: ',
-			element('b', { class: 'whole' }, figureText(figureOf(data.selected_bytes), BYTES))),
+			element('b', { class: 'whole' }, figureText(
+				figureOf(quantity === COUNT ? data.selected_count : data.selected_bytes), quantity))),
 		commandLine('report', asked));
 }
 
@@ -126,18 +128,21 @@ async function showTime(host, context, known) {
 	const plotHost = element('div', { class: 'plot fleet-plot' });
 	const says = element('p', { class: 'fleet-legend', 'aria-live': 'polite' });
 	const at = (/** @type {number} */ seconds) => ({ at: `@${seconds}`, since: null, until: null });
+	const window = windowBefore(question);
 
 	fill(host,
 		element('h2', {}, 'Live memory and RSS over time'),
 		says,
 		plotHost,
 		notesOf(all.notes),
+		window && element('p', {}, link(context, { ...window, version: null }, 'diff',
+			'Compare this window with the one before it')),
 		peak && element('p', {}, 'Most live memory: ',
 			element('b', { class: 'peak' }, figureText(peak.live, BYTES)), ' at ',
 			link(context, at(peak.seconds), 'flame', `${timeText(peak.seconds)} UTC`,
 				'the flame graph of this moment')),
 		element('details', {},
-			element('summary', {}, `${slots.length} ${slots.length === 1 ? 'slot' : 'slots'} as a table`),
+			element('summary', {}, `${slots.length} ${slots.length === 1 ? 'slot' : 'slots'}, as a table`),
 			table('Slots', [
 				{
 					title: 'slot (UTC)',
@@ -191,6 +196,15 @@ async function showTime(host, context, known) {
 	};
 }
 
+/** The window of the same length before that of the question; null: it has no such window. @param {import('./question.js').Question} question */
+function windowBefore(question) {
+	const [since, until] = ['since', 'until'].map((name) =>
+		Number(/^@(\d+)$/.exec(valueOf(question, name) ?? '')?.[1] ?? NaN));
+
+	return since < until
+		? { 'before-since': `@${2 * since - until}`, 'before-until': `@${since}` } : null;
+}
+
 /** The slot's length, as the option --slot takes it. @param {string | null} text */
 function parseSlot(text) {
 	const [, number = '600', unit = ''] = /^([\d.]+)([smhd]?)$/.exec(text ?? '') ?? [];
@@ -228,7 +242,15 @@ function optionsOf(size, versionCount, say, choose) {
 			bytes: { range: (_, _low, high) => [0, Math.max(1, (high ?? 0) * 1.06)] },
 		},
 		axes: [
-			axis,
+			{
+				...axis,
+				// The day stands below the first label, and below each one that begins a day.
+				values: (_, splits) => splits.map((seconds, i) => {
+					const [day, clock] = timeText(seconds).split(' ');
+
+					return i === 0 || clock === '00:00' ? `${clock}\n${day}` : clock;
+				}),
+			},
 			{
 				...axis,
 				scale: 'bytes',
