@@ -140,6 +140,7 @@ static void append_json(const struct gg_invocation *invocation, const struct gg_
 
 	gg_json_open(&json, NULL, '{');
 	gg_json_integer(&json, "version", 1);
+	gg_json_number(&json, "confidence", options->ask.common.confidence);
 	gg_json_text(&json, "service", answer->fleet.service);
 	gg_json_text(&json, "when", answer->fleet.when);
 	gg_json_open(&json, "fleet", '{');

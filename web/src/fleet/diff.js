@@ -42,6 +42,9 @@ export async function showDiff(host, context) {
 	const change = (row) => changeText(row.difference, quantity);
 	const inside = { ...context, question };
 
+	if (question !== context.question)
+		context.become(question);
+
 	fill(host,
 		element('div', { class: 'answer-head' },
 			element('h2', {}, `${metricOf(question)}: ${data.before.path} → ${data.after.path}`),

@@ -41,7 +41,7 @@ export async function showHosts(host, context) {
 				cell: (row) => (Number.isFinite(row.of_median ?? NaN) ? row.of_median.toFixed(2) : '-'),
 			},
 			{ title: 'q', class: 'number', cell: (row) => qText(row.q_value) },
-			{ title: '', cell: (row) => (row.deviates ? element('b', { class: 'more' }, 'deviates') : '') },
+			{ title: '', class: 'verdict', cell: (row) => (row.deviates ? element('b', { class: 'more' }, 'deviates') : '') },
 		], rows, 'No host reported in that time.', (row) => (row.deviates ? 'deviates' : '')),
 		commandLine('hosts', question));
 	return {};

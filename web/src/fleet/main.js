@@ -62,6 +62,14 @@ function go(next) {
 	void show();
 }
 
+/** The question of the view that is being shown has more parameters now. @param {Question} next */
+function become(next) {
+	history.replaceState(null, '', addressOf(next));
+	question = next;
+	drawHead();
+	drawForm();
+}
+
 /** @param {AbortSignal} signal */
 async function servicesOf(signal) {
 	known ??= (await ask('services', { view: 'services', values: {}, unknown: [] }, signal)).services;
@@ -114,6 +122,7 @@ async function show() {
 	const context = {
 		question,
 		go,
+		become,
 		ask: (command, of = question) => ask(command, of, mine.signal),
 		services: () => servicesOf(mine.signal),
 	};

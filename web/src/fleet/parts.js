@@ -16,6 +16,7 @@ import { addressOf, commandOf, valueOf, withValues } from './question.js';
  * @property {Question} question
  * @property {(command: string, question?: Question) => Promise<any>} ask
  * @property {(question: Question) => void} go   shows another question, as a step of the history
+ * @property {(question: Question) => void} become  names the question more exactly, which is no step
  * @property {() => Promise<any[]>} services     the rows of `fleet services`, of all times
  *
  * @typedef {{ key?: (event: KeyboardEvent) => boolean, resize?: () => void, theme?: () => void,

@@ -35,25 +35,27 @@ export async function showVersions(host, context) {
 	const known = newestFirst(services.filter((/** @type {any} */ row) => row.service === service));
 
 	fill(host, versions, time);
-	await part(versions, () => showRows(versions, context, known));
-	return (await part(time, () => showTime(time, context, known))) ?? {};
+	const failed = await part(versions, () => showRows(versions, context, known));
+	return (await part(time, () => showTime(time, context, known), failed)).shown ?? {};
 }
 
 /**
- * A part that fails leaves the other one.
+ * A part that fails leaves the other one.  An error that was shown already is not shown again.
  *
  * @template Result
  * @param {HTMLElement} host
  * @param {() => Promise<Result>} show
+ * @param {{ message?: string }} [before] the part before
+ * @returns {Promise<{ shown?: Result, message?: string }>}
  */
-async function part(host, show) {
+async function part(host, show, before = {}) {
 	try {
-		return await show();
+		return { shown: await show() };
 	} catch (error) {
-		if (error instanceof DOMException)
+		if (error instanceof DOMException || !(error instanceof Error))
 			throw error;
-		fill(host, failure(error));
-		return null;
+		fill(host, error.message !== before.message && failure(error));
+		return { message: error.message };
 	}
 }
 
@@ -128,14 +130,14 @@ async function showTime(host, context, known) {
 	const plotHost = element('div', { class: 'plot fleet-plot' });
 	const says = element('p', { class: 'fleet-legend', 'aria-live': 'polite' });
 	const at = (/** @type {number} */ seconds) => ({ at: `@${seconds}`, since: null, until: null });
-	const window = windowBefore(question);
+	const earlier = windowBefore(question);
 
 	fill(host,
 		element('h2', {}, 'Live memory and RSS over time'),
 		says,
 		plotHost,
 		notesOf(all.notes),
-		window && element('p', {}, link(context, { ...window, version: null }, 'diff',
+		earlier && element('p', {}, link(context, { ...earlier, version: null }, 'diff',
 			'Compare this window with the one before it')),
 		peak && element('p', {}, 'Most live memory: ',
 			element('b', { class: 'peak' }, figureText(peak.live, BYTES)), ' at ',
