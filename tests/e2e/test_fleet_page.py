@@ -62,7 +62,7 @@ def seed(store):
             cache = 900 if host == 7 else 100 + host
             parse = 60 if version == "1.9" else 160
             push("checkout", f"web-{host}", version, slot,
-                 [(MAIN, 64, 40, 20), (CACHE, 4096, 2 * cache, cache), (PARSE, 100000, 3 * parse, parse + host % 3)])
+                 [(MAIN, 64, 40 * slot, 20), (CACHE, 4096, 1000 * slot, cache), (PARSE, 100000, 200 * slot, parse + host % 3)])
     push(HOSTILE, "odd'host", "v\\'\n\"", 1, [(MAIN, 64, 40, 20)])
     assert receiver.is_drained()
     receiver.kill()
@@ -394,7 +394,7 @@ def changes(text, triple):
     return None
 
 
-def test_diff(store, page):
+def test_diff(store, page, start):
     page.open("/?view=diff&service=checkout")
     data = json.loads(command(store.folder, "diff", "checkout", "1.9", "1.10"))
     rows = page.rows()
@@ -405,10 +405,9 @@ def test_diff(store, page):
           *[None if math.isclose(float(row[5]), want["q_value"], rel_tol=0.051) else f"{row[5]} {want['q_value']}"
             for row, want in zip(rows, data["rows"])],
           None if [row[0] for row in rows] == ["parse.read"] else f"{rows}")
-    at = int(json.loads(command(store.folder, "services"))["services"][-1]["last_seen_seconds"])
-    question = ["--before-at", f"@{at - 5 * SLOT}", "--all"]
+    question = ["--before-at", f"@{start + SLOT}", "--all"]
     data = json.loads(command(store.folder, "diff", "checkout", *question))
-    page.open(f"/?view=diff&service=checkout&before-at=@{at - 5 * SLOT}&all=1")
+    page.open(f"/?view=diff&service=checkout&before-at=@{start + SLOT}&all=1")
     rows = page.rows()
     check("two moments are compared as well", same(len(rows), len(data["rows"])),
           None if data["before"]["path"].startswith("checkout, at ") and data["before"]["path"] in page.text("h2")
@@ -445,7 +444,8 @@ def test_form(page):
           same(page.address(), "/?view=flame&service=checkout&version=1.9&since=noon"),
           None if error and "'noon' is not a time" in error and "2h" in error else error)
     page.open("/?view=rows&service=checkout&color=always")
-    check("what an address has besides is named", None if "view=rows, color" in (page.text("[role=alert]") or "") else page.text("main"))
+    named = page.text("[role=alert]") or ""
+    check("what an address has besides is named", None if "view=rows" in named and "color" in named else page.text("main"))
     page.open("/?service=" + urllib.parse.quote_plus(HOSTILE))
     check("a hostile name is shown as it is", same(page.text(".command"), HOSTILE),
           None if page.browser.value("document.getElementById('injected') === null") else "it became markup")
@@ -552,7 +552,7 @@ def main():
             test_versions(store, page, start)
             test_flame(store, page)
             test_functions(store, page)
-            test_diff(store, page)
+            test_diff(store, page, start)
             test_hosts(store, page)
             test_form(page)
             test_widths(page)

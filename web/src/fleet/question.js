@@ -36,7 +36,6 @@ const FRAMES = ['mine', 'module', 'hide', 'all-frames', 'native', 'only-python',
  * @type {Record<string, { operands: string[], options: string[] }>}
  */
 export const COMMANDS = {
-	services: { operands: [], options: ['since', 'until'] },
 	report: {
 		operands: ['service'],
 		options: ['version', ...SCOPE, ...TIMES, 'metric', 'unit', 'by', 'by-label', 'total',
@@ -60,6 +59,7 @@ export const COMMANDS = {
 		operands: ['service'],
 		options: ['version', ...SCOPE, 'since', 'until', 'slot', 'confidence'],
 	},
+	services: { operands: [], options: ['since', 'until'] },
 };
 
 /** Options without a value. */
@@ -68,7 +68,8 @@ const FLAGS = new Set(['total', 'inverted', 'all', 'mine', 'all-frames', 'native
 
 /** The parameters that the page knows, in the order of its addresses. */
 export const PARAMETERS = [
-	...new Set(Object.values(COMMANDS).flatMap(({ operands, options }) => [...operands, ...options])),
+	...new Set(['service', 'before', 'after', 'version',
+		...Object.values(COMMANDS).flatMap(({ operands, options }) => [...operands, ...options])]),
 ];
 
 /** @param {string} search the query string of an address @returns {Question} */
