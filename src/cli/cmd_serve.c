@@ -39,7 +39,10 @@ static void announce(const char *url, bool is_public, void *context)
 	fputs("geiger: open this address; Ctrl-C ends it\n", stderr);
 }
 
-/* Refuses what a fleet does not have, and an address that is none.  The store may be away now. */
+/*
+ * Refuses options that a fleet does not have, and a malformed address.  The store itself may be
+ * away.
+ */
 static int check_fleet(const struct serve_options *options, bool has_path, struct gg_error *error)
 {
 	struct gg_clickhouse store = { 0 };

@@ -9,7 +9,7 @@
  */
 #pragma once
 
-#include "serve/response.h"
+#include "serve/exchange.h"
 
 void gg_fleet_response(struct gg_serving *serving, const struct gg_request *request,
                        struct gg_response *answer);

@@ -45,7 +45,7 @@ static const char *find_argument(const struct gg_request *request, const char *n
 }
 
 /* The list that libmicrohttpd fills, one argument a call. */
-struct listing {
+struct parameter_list {
 	struct gg_serve_parameter *list;
 	size_t most;
 	int count;
@@ -54,29 +54,28 @@ struct listing {
 static enum MHD_Result add_parameter(void *context, enum MHD_ValueKind kind, const char *name,
                                      size_t name_bytes, const char *value, size_t value_bytes)
 {
-	struct listing *listing = context;
+	struct parameter_list *found = context;
 
 	(void)kind;
 	if (strlen(name) != name_bytes || (value != NULL && strlen(value) != value_bytes)) {
-		listing->count = -EINVAL;
+		found->count = -EINVAL;
 		return MHD_NO;
 	}
-	if ((size_t)listing->count < listing->most)
-		listing->list[listing->count] = (struct gg_serve_parameter){ name, value != NULL
-			                                                                   ? value
-			                                                                   : "" };
-	listing->count++;
+	if ((size_t)found->count < found->most)
+		found->list[found->count] = (struct gg_serve_parameter){ name, value != NULL ? value
+			                                                                     : "" };
+	found->count++;
 	return MHD_YES;
 }
 
 static int list_parameters(const struct gg_request *request, struct gg_serve_parameter *list,
                            size_t most)
 {
-	struct listing listing = { list, most, 0 };
+	struct parameter_list found = { list, most, 0 };
 
 	gg_mhd.get_connection_values_n(request->context, MHD_GET_ARGUMENT_KIND, add_parameter,
-	                               &listing);
-	return listing.count;
+	                               &found);
+	return found.count;
 }
 
 static const char *header(struct MHD_Connection *connection, const char *name)
@@ -217,7 +216,7 @@ static void loop(struct MHD_Daemon *daemon, struct server *server)
 		gg_mhd.run_wait(daemon, WAIT_MS);
 		now_ns = (int64_t)gg_clock_monotonic_ns();
 		/*
-		 * A slow response made others wait, whose requests may have arrived since.  The next
+		 * During a slow response, requests of other connections may have arrived.  The next
 		 * round reads them before it judges how long they took.
 		 */
 		if (now_ns - start_ns < 2 * WAIT_MS * (int64_t)GG_NS_PER_MS)

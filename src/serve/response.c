@@ -29,16 +29,6 @@ const char *gg_response_policy(const struct gg_serving *serving, const struct gg
 	return answer->kind == GG_RESPONSE_PAGE ? gg_buf_text(&serving->policy) : NO_SCRIPTS;
 }
 
-void gg_response_fail(struct gg_response *answer, unsigned status, const char *text)
-{
-	gg_buf_clear(&answer->body);
-	gg_buf_printf(&answer->body, "%s\n", text);
-	answer->status = status;
-	answer->kind = GG_RESPONSE_TEXT;
-	answer->is_gzip = false;
-	answer->tag[0] = answer->file_name[0] = '\0';
-}
-
 /* Makes the response to a failed request: the error as the command prints it. */
 static void fail_by(struct gg_response *answer, const struct gg_error *error)
 {

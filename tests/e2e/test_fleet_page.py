@@ -35,7 +35,7 @@ PUSH = "/push.v1.PusherService/Push"
 PROTO = {"Content-Type": "application/proto", "Connect-Protocol-Version": "1"}
 MAIN, CACHE, PARSE = ("main.main",), ("cache.put", "main.main"), ("parse.read", "main.main")
 UNITS = {"B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "": 1, "k": 1e3, "M": 1e6}
-# What a name must survive on its way into SQL, JSON, addresses, and the page.
+# A name with the characters that mean something in SQL, JSON, addresses, and the page.
 HOSTILE = "it's \"<b id=injected>\\ ${1} {service} %41 %00& a=b;--"
 
 
@@ -43,7 +43,7 @@ HOSTILE = "it's \"<b id=injected>\\ ${1} {service} %41 %00& a=b;--"
 
 
 def seed(store):
-    """Returns the first slot."""
+    """Returns the first slot: a profile is a look at the end of the slot before its time."""
     receiver = Receiver(store.folder, "segments")
     receiver.start()
     now = int(time.time())
@@ -52,7 +52,6 @@ def seed(store):
     def push(service, host, version, slot, rows):
         labels = {"service_name": service, "instance": f"{host}:80", "version": version}
         body = gzip.compress(pprof_maker.heap(rows, time_s=start + slot * SLOT + 30))
-        # The time of the profile is that of the slot in which it arrived, so the slot before has it.
         status = receiver.get(PUSH, pprof_maker.push([(labels, [body])]), PROTO)[0]
         assert status == 200, status
 
@@ -465,9 +464,9 @@ def test_widths(page):
         page.size(width)
         for name, address in VIEWED.items():
             page.open(address)
-            wide = page.browser.value("document.documentElement.scrollWidth")
-            if wide > width:
-                problems.append(f"{name} is {wide} wide at {width}")
+            wide, room = page.browser.value("[document.documentElement.scrollWidth, document.documentElement.clientWidth]")
+            if wide > room:
+                problems.append(f"{name} is {wide} wide in {room} of {width}")
             page.picture(f"{name}-{width}")
     page.size(1200)
     check("every view fits 1200 and 400 pixels", *problems)

@@ -171,7 +171,7 @@ static void append_json(const struct gg_invocation *invocation, const struct gg_
 	gg_buf_append_text(out, "\n");
 }
 
-/* What is known of each host. */
+/* The answer, and the estimate of each host. */
 struct known_hosts {
 	struct gg_asked_fleet answer;
 	struct gg_query_result *result;

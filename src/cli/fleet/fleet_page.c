@@ -8,14 +8,14 @@
 
 #include "base/assert.h"
 
-enum { OPERANDS_MAX = 3, OWN_OPTIONS_MAX = 4, NAMES_MAX = 32 };
+enum { VIEW_OPERANDS_MAX = 3, OWN_OPTIONS_COUNT = 4, VIEW_OPTIONS_MAX = 32 };
 
 /* A view of the page: the command that it shows, and the parameters of its question. */
-struct view {
+struct page_view {
 	const char *name;
 	const struct gg_command *command;
-	const char *operands[OPERANDS_MAX]; /* in the order of the command line */
-	const char *options[NAMES_MAX];
+	const char *operands[VIEW_OPERANDS_MAX]; /* in the order of the command line */
+	const char *options[VIEW_OPTIONS_MAX];
 };
 
 #define SCOPE  "host", "label"
@@ -23,7 +23,7 @@ struct view {
 #define STACKS "focus", "ignore"
 #define FRAMES "mine", "module", "hide", "all-frames", "native", "only-python", "full-names"
 
-static const struct view views[] = {
+static const struct page_view views[] = {
 	{ "services", &gg_command_fleet_services, { NULL }, { "since", "until" } },
 	{ "report",
 	  &gg_command_fleet_report,
@@ -50,7 +50,7 @@ static const struct view views[] = {
 	  { "version", SCOPE, "since", "until", "slot", "confidence" } },
 };
 
-static const struct view *find_view(const char *name)
+static const struct page_view *find_view(const char *name)
 {
 	for (size_t i = 0; i < GG_COUNT(views); i++)
 		if (strcmp(views[i].name, name) == 0)
@@ -79,15 +79,15 @@ static const struct gg_option *find_option(const struct gg_command *command, con
 }
 
 /* A command line.  The parser of options changes its words, so they are copies. */
-struct line {
-	char *operands[OPERANDS_MAX]; /* NULL: not given */
+struct command_line {
+	char *operands[VIEW_OPERANDS_MAX]; /* NULL: not given */
 	char **options;
 	int option_count;
 };
 
-static void line_done(struct line *line)
+static void line_done(struct command_line *line)
 {
-	for (int i = 0; i < OPERANDS_MAX; i++)
+	for (int i = 0; i < VIEW_OPERANDS_MAX; i++)
 		free(line->operands[i]);
 	for (int i = 0; i < line->option_count; i++)
 		free(line->options[i]);
@@ -95,7 +95,7 @@ static void line_done(struct line *line)
 }
 
 /* Adds "--name=value", or "--name" if the value is NULL.  A value may begin with any character. */
-static int add_option(struct line *line, const char *name, const char *value,
+static int add_option(struct command_line *line, const char *name, const char *value,
                       struct gg_error *error)
 {
 	char *word;
@@ -107,7 +107,7 @@ static int add_option(struct line *line, const char *name, const char *value,
 	return 0;
 }
 
-static int refuse(const struct view *view, const struct gg_serve_parameter *parameter,
+static int refuse(const struct page_view *view, const struct gg_serve_parameter *parameter,
                   const char *advice, const char *why, struct gg_error *error)
 {
 	gg_error_set(error, -EINVAL, NULL, advice, "%s", why);
@@ -115,15 +115,15 @@ static int refuse(const struct view *view, const struct gg_serve_parameter *para
 	return -EINVAL;
 }
 
-static int add_parameter(struct line *line, const struct view *view,
+static int add_parameter(struct command_line *line, const struct page_view *view,
                          const struct gg_serve_parameter *parameters, size_t index,
                          struct gg_error *error)
 {
 	const struct gg_serve_parameter *parameter = &parameters[index];
 	const struct gg_option *option;
-	int operand = place_in(view->operands, OPERANDS_MAX, parameter->name);
+	int operand = place_in(view->operands, VIEW_OPERANDS_MAX, parameter->name);
 
-	if (operand < 0 && place_in(view->options, NAMES_MAX, parameter->name) < 0)
+	if (operand < 0 && place_in(view->options, VIEW_OPTIONS_MAX, parameter->name) < 0)
 		return refuse(view, parameter, "docs/reference/HTTP_API.md lists what is known.",
 		              "the view has no such parameter", error);
 	option = operand < 0 ? find_option(view->command, parameter->name) : NULL;
@@ -145,11 +145,12 @@ static int add_parameter(struct line *line, const struct view *view,
 }
 
 /* Counts the operands.  -EINVAL: one is missing before another one. */
-static int count_operands(const struct view *view, const struct line *line, struct gg_error *error)
+static int count_operands(const struct page_view *view, const struct command_line *line,
+                          struct gg_error *error)
 {
 	int count = 0;
 
-	for (int i = 0; i < OPERANDS_MAX; i++) {
+	for (int i = 0; i < VIEW_OPERANDS_MAX; i++) {
 		if (line->operands[i] == NULL)
 			continue;
 		if (count++ < i)
@@ -159,7 +160,7 @@ static int count_operands(const struct view *view, const struct line *line, stru
 	return count;
 }
 
-static int answer_line(const struct view *view, struct line *line, struct gg_buf *out,
+static int answer_line(const struct page_view *view, struct command_line *line, struct gg_buf *out,
                        struct gg_error *error)
 {
 	const struct gg_command *command = view->command;
@@ -182,11 +183,11 @@ static int answer_line(const struct view *view, struct line *line, struct gg_buf
 }
 
 /* Adds what the server says, and no request can: the form, the store, and the confidence. */
-static int add_own(struct line *line, const struct view *view, const struct gg_fleet_page *page,
-                   const struct gg_serve_parameter *parameters, size_t count,
-                   struct gg_error *error)
+static int add_own(struct command_line *line, const struct page_view *view,
+                   const struct gg_fleet_page *page, const struct gg_serve_parameter *parameters,
+                   size_t count, struct gg_error *error)
 {
-	bool has_confidence = place_in(view->options, NAMES_MAX, "confidence") < 0;
+	bool has_confidence = place_in(view->options, VIEW_OPTIONS_MAX, "confidence") < 0;
 	char confidence[32];
 	int status = add_option(line, "json", NULL, error);
 
@@ -207,15 +208,15 @@ int gg_cli_fleet_page_answer(const char *name, const struct gg_serve_parameter *
                              struct gg_error *error)
 {
 	const struct gg_fleet_page *page = context;
-	const struct view *view = find_view(name);
-	GG_CLEANUP(line_done) struct line line = { 0 };
+	const struct page_view *view = find_view(name);
+	GG_CLEANUP(line_done) struct command_line line = { 0 };
 	int status;
 
 	if (view == NULL)
 		return gg_error_set(error, -ENOENT, "fleet",
 		                    "docs/reference/HTTP_API.md lists them.",
 		                    "there is no view '%s'", name);
-	line.options = calloc(count + OWN_OPTIONS_MAX, sizeof(*line.options));
+	line.options = calloc(count + OWN_OPTIONS_COUNT, sizeof(*line.options));
 	if (line.options == NULL)
 		return gg_error_memory(error, "fleet");
 	status = add_own(&line, view, page, parameters, count, error);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// call_tree - the call tree of `geiger fleet tree --json`, as the modules of the flame graph read it.
+// call_tree - the tree of `geiger fleet tree --json`, as the modules of the flame graph read it.
 //
 //   const { tree, profile } = treeOf(data);
 //   new Graph(tree)                       lays it out
@@ -118,7 +118,12 @@ function place(root) {
 	}
 }
 
-/** The modules whose functions hold most themselves, which get colours of their own. @param {FleetNode[]} nodes @param {Names} profile */
+/**
+ * Modules by the area of their frames, the largest first.
+ *
+ * @param {FleetNode[]} nodes
+ * @param {Names} profile
+ */
 function rankModules(nodes, profile) {
 	const area = profile.moduleNames.map(() => 0);
 

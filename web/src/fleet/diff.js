@@ -13,7 +13,7 @@ import { valueOf, withValues } from './question.js';
 /** @typedef {import('./parts.js').Context} Context */
 
 /**
- * The question with versions to compare, if it has none: the newest two.
+ * Adds the newest two versions to a question that has nothing to compare.
  *
  * @param {Context} context
  */

@@ -78,7 +78,12 @@ export function makeForm(question, services, go) {
 		.map((row) => row.version);
 	/** @param {string} name @param {string | string[] | null} value */
 	const change = (name, value) => go(withValues(question, { [name]: value }));
-	/** @param {string} name @param {string} label @param {[string, string][]} choices @param {string} usual */
+	/**
+	 * @param {string} name
+	 * @param {string} label
+	 * @param {[string, string][]} choices
+	 * @param {string} usual
+	 */
 	const select = (name, label, choices, usual) => {
 		const value = valueOf(question, name) ?? usual;
 		const known = choices.some(([choice]) => choice === value);

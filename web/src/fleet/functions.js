@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// functions - the view of `geiger fleet report`: who holds the memory of a service.
+// functions - the view of `geiger fleet report`: the functions that hold a service's memory.
 
 import { element, fill } from '../shell/dom.js';
 import { shareText } from '../model/share.js';
@@ -53,7 +53,13 @@ export async function showFunctions(host, context) {
 	return {};
 }
 
-/** What the name leads to: the hosts' shares of a function, or the part with a label. @param {Context} context @param {any} row @param {string | null} label */
+/**
+ * A name is a link: to the hosts' shares of a function, or to the part with a label.
+ *
+ * @param {Context} context
+ * @param {any} row
+ * @param {string | null} label
+ */
 function nameLink(context, row, label) {
 	if (label === 'version')
 		return link(context, { version: row.name, 'by-label': null }, 'flame', row.name || '(none)');

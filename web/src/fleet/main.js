@@ -26,7 +26,9 @@ import { showVersions } from './versions.js';
  * @typedef {import('./parts.js').Shown} Shown
  */
 
-/** @type {Record<string, { title: string, show: (host: HTMLElement, context: Context) => Promise<Shown> }>} */
+/** @typedef {(host: HTMLElement, context: Context) => Promise<Shown>} Show */
+
+/** @type {Record<string, { title: string, show: Show }>} */
 const SHOWN = {
 	services: { title: 'Services', show: showServices },
 	versions: { title: 'Versions and time', show: showVersions },

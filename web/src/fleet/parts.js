@@ -16,7 +16,7 @@ import { addressOf, commandOf, valueOf, withValues } from './question.js';
  * @property {Question} question
  * @property {(command: string, question?: Question) => Promise<any>} ask
  * @property {(question: Question) => void} go   shows another question, as a step of the history
- * @property {(question: Question) => void} become  names the question more exactly, which is no step
+ * @property {(question: Question) => void} become  completes the question, without a new step
  * @property {() => Promise<any[]>} services     the rows of `fleet services`, of all times
  *
  * @typedef {{ key?: (event: KeyboardEvent) => boolean, resize?: () => void, theme?: () => void,
@@ -42,7 +42,12 @@ export function link(context, patch, view, text, title) {
 	return linkTo(context, withValues(context.question, patch, view), text, title);
 }
 
-/** @param {Pick<Context, 'go'>} context @param {Question} question @param {string} text @param {string} [title] */
+/**
+ * @param {Pick<Context, 'go'>} context
+ * @param {Question} question
+ * @param {string} text
+ * @param {string} [title]
+ */
 export function linkTo({ go }, question, text, title) {
 	return element('a', {
 		href: addressOf(question),
@@ -57,7 +62,7 @@ export function linkTo({ go }, question, text, title) {
 }
 
 /**
- * What an answer is of, which error it holds, and its notes.
+ * Makes the head of an answer: its moment and hosts, the error of its intervals, and its notes.
  *
  * @param {Question} question
  * @param {any} data
@@ -95,7 +100,7 @@ export function commandLine(command, question) {
  * @param {string} caption
  * @param {Column<Row>[]} columns
  * @param {Row[]} rows
- * @param {string} empty  what is said in place of no rows
+ * @param {string} empty  a text in place of rows
  * @param {(row: Row) => string} [classOf]
  */
 export function table(caption, columns, rows, empty, classOf) {

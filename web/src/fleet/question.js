@@ -96,7 +96,12 @@ export function readQuestion(search) {
 	return { view, values, unknown };
 }
 
-/** The value of a parameter; null: the question has none. @param {Question} question @param {string} name */
+/**
+ * Returns the value of a parameter; null if it is absent.
+ *
+ * @param {Question} question
+ * @param {string} name
+ */
 export function valueOf({ values }, name) {
 	return values[name]?.[0] ?? null;
 }
@@ -140,7 +145,12 @@ export function addressOf(question) {
 	])}`;
 }
 
-/** The address of the answer, with the parameters that the command has. @param {string} command @param {Question} question */
+/**
+ * The address of the answer, with the parameters that the command has.
+ *
+ * @param {string} command
+ * @param {Question} question
+ */
 export function requestOf(command, question) {
 	const { operands, options } = COMMANDS[command];
 
@@ -152,7 +162,12 @@ export function quoted(text) {
 	return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
 
-/** The command line that prints the same numbers. @param {string} command @param {Question} question */
+/**
+ * The command line that prints the same numbers.
+ *
+ * @param {string} command
+ * @param {Question} question
+ */
 export function commandOf(command, question) {
 	const { operands, options } = COMMANDS[command];
 	const words = pairsOf(question, operands).map(([, value]) =>

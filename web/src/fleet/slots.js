@@ -12,7 +12,8 @@ import { figureOf } from './answer.js';
 /**
  * A slot: when it began, in seconds since 1970, and what it held.
  *
- * @typedef {{ seconds: number, live: import('../model/figure.js').Figure, rss: number | null }} Slot
+ * @typedef {import('../model/figure.js').Figure} Figure
+ * @typedef {{ seconds: number, live: Figure, rss: number | null }} Slot
  */
 
 /** @param {any} data @returns {Slot[]} */
@@ -24,7 +25,7 @@ export function slotsOf(data) {
 	}));
 }
 
-/** The slot with most live memory; null if there is none. @param {Slot[]} slots */
+/** Finds the slot with most live memory; null: there are no slots. @param {Slot[]} slots */
 export function peakOf(slots) {
 	return slots.reduce(
 		(most, slot) => (most === null || slot.live.estimate > most.live.estimate ? slot : most),

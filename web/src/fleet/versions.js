@@ -19,7 +19,7 @@ import { columnsOf, peakOf } from './slots.js';
 
 /** @typedef {import('./parts.js').Context} Context */
 
-/** Lines of more versions cannot be told apart. */
+/** More lines than that look alike. */
 const LINES_MOST = 5;
 const BINARY_STEPS = Array.from({ length: 60 }, (_, i) => 2 ** i);
 
@@ -188,17 +188,27 @@ async function showTime(host, context, known) {
 		/** @type {uPlot.AlignedData} */ (/** @type {unknown} */ (data)), plotHost);
 	}
 
+	const observer = new ResizeObserver(() => plot?.setSize(size()));
+
 	say(null);
 	if (slots.length > 0)
 		draw();
+	// Its width changes with the window, and when a scroll bar comes.
+	observer.observe(plotHost);
 	return {
-		resize: () => plot?.setSize(size()),
 		theme: () => plot && draw(),
-		destroy: () => plot?.destroy(),
+		destroy() {
+			observer.disconnect();
+			plot?.destroy();
+		},
 	};
 }
 
-/** The window of the same length before that of the question; null: it has no such window. @param {import('./question.js').Question} question */
+/**
+ * The window of the same length before that of the question; null: the question has no window.
+ *
+ * @param {import('./question.js').Question} question
+ */
 function windowBefore(question) {
 	const [since, until] = ['since', 'until'].map((name) =>
 		Number(/^@(\d+)$/.exec(valueOf(question, name) ?? '')?.[1] ?? NaN));
@@ -236,7 +246,7 @@ function optionsOf(size, versionCount, say, choose) {
 	return {
 		...size,
 		legend: { show: false },
-		padding: [6, 8, 0, 0],
+		padding: [6, 24, 0, 0],
 		tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), 'UTC'),
 		cursor: { y: false, drag: { x: true, y: false, setScale: false } },
 		scales: {
@@ -246,7 +256,7 @@ function optionsOf(size, versionCount, say, choose) {
 		axes: [
 			{
 				...axis,
-				// The day stands below the first label, and below each one that begins a day.
+				// The day stands below the first label of each day.
 				values: (_, splits) => splits.map((seconds, i) => {
 					const [day, clock] = timeText(seconds).split(' ');
 

@@ -61,7 +61,7 @@ test('the check finds what it is for', () => {
 });
 
 test('the built pages have their place for data once, and no script from elsewhere', () => {
-	for (const name of ['page.html', 'live.html']) {
+	for (const name of ['page.html', 'live.html', 'fleet.html']) {
 		const text = readFileSync(join(web, 'dist', name), 'utf8').replace(
 			/<(script|style)>.*?<\/\1>/gs,
 			'<$1></$1>',
