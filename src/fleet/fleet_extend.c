@@ -399,3 +399,157 @@ int gg_fleet_extend_rows(const struct gg_fleet_scope *scope, uint64_t groups,
 		gg_fleet_apply_all(&all, result, confidence);
 	return status;
 }
+
+/* --- trees ----------------------------------------------------------------------------------- */
+
+/* The values of all nodes: for each node those of self by unit, and those of total by unit. */
+struct node_values {
+	const struct gg_tree *tree;
+	struct units units;
+	struct gg_map child_of; /* a node and a function -> the child, as an index */
+	double *values;
+	struct gg_two_stage *certain; /* of each node the part that is certain: self, and total */
+};
+
+#define NO_NODE UINT32_MAX
+
+/* The key of a child.  A folded child has function 0. */
+static uint64_t child_key(uint32_t parent, uint32_t function)
+{
+	return (uint64_t)parent << 32 | function;
+}
+
+static double *node_values_of(const struct node_values *nodes, size_t node, bool is_total)
+{
+	return nodes->values + (2 * node + is_total) * nodes->units.count;
+}
+
+/* The node that a child of a node counts for, which may be the folded one; NO_NODE: none. */
+static uint32_t find_child(const struct node_values *nodes, uint32_t parent, uint32_t function)
+{
+	uint64_t child;
+
+	/* What is below a folded child counts there already. */
+	if (parent == NO_NODE || nodes->tree->nodes[parent].folded_count > 0)
+		return NO_NODE;
+	child = gg_map_get(&nodes->child_of, child_key(parent, function));
+	if (child == GG_MAP_NONE)
+		child = gg_map_get(&nodes->child_of, child_key(parent, 0));
+	return child == GG_MAP_NONE ? NO_NODE : (uint32_t)child;
+}
+
+static void add_certain(struct gg_two_stage *sum, const struct gg_tally *tally,
+                        enum gg_quantity unit)
+{
+	struct gg_two_stage part = one_stage_of(tally, unit);
+
+	sum->value += part.value;
+	sum->variance += part.variance;
+	sum->skew += part.skew;
+	sum->sampling_variance += part.sampling_variance;
+	sum->sampling_skew += part.sampling_skew;
+}
+
+/* Adds the tree of a unit, which has all of its branches, to the nodes. */
+static int add_unit_tree(struct node_values *nodes, const struct gg_model *model, bool inverted,
+                         size_t unit, struct gg_error *error)
+{
+	const struct gg_tree_options options = { .inverted = inverted };
+	struct gg_query query = nodes->tree->query;
+	struct gg_tree *part;
+	uint32_t *place;
+	int status;
+
+	query.pid = (uint32_t)unit + 1;
+	status = gg_tree_build(&part, model, &query, &options, error);
+	if (status < 0)
+		return status;
+	place = calloc(part->count, sizeof(*place));
+	for (size_t i = 0; i < part->count && place != NULL; i++) {
+		const struct gg_tree_node *node = &part->nodes[i];
+
+		place[i] = i == 0 ? 0 : find_child(nodes, place[node->parent], node->function);
+		if (place[i] == NO_NODE)
+			continue;
+		node_values_of(nodes, place[i],
+		               false)[unit] += gg_tally_estimate(&node->self, query.unit).value;
+		node_values_of(nodes, place[i],
+		               true)[unit] += gg_tally_estimate(&node->total, query.unit).value;
+		if (query.pid != nodes->units.certain)
+			continue;
+		add_certain(&nodes->certain[2 * place[i]], &node->self, query.unit);
+		add_certain(&nodes->certain[2 * place[i] + 1], &node->total, query.unit);
+	}
+	status = place != NULL ? 0 : gg_error_memory(error, "fleet");
+	free(place);
+	gg_tree_free(part);
+	return status;
+}
+
+static int find_node_values(struct node_values *nodes, const struct gg_model *model, bool inverted,
+                            struct gg_error *error)
+{
+	const struct gg_tree *tree = nodes->tree;
+	int status = 0;
+
+	nodes->values = calloc(2 * tree->count * nodes->units.count + 1, sizeof(*nodes->values));
+	nodes->certain = calloc(2 * tree->count, sizeof(*nodes->certain));
+	if (nodes->values == NULL || nodes->certain == NULL)
+		return gg_error_memory(error, "fleet");
+	for (size_t i = 0; i < 2 * tree->count; i++)
+		nodes->certain[i] = (struct gg_two_stage){ .scale = 1, .degrees = INFINITY };
+	for (size_t i = 1; i < tree->count; i++) {
+		const struct gg_tree_node *node = &tree->nodes[i];
+
+		if (!node->is_self &&
+		    gg_map_put(&nodes->child_of, child_key(node->parent, node->function), i) < 0)
+			return gg_error_memory(error, "fleet");
+	}
+	for (size_t i = 0; i < nodes->units.count && status == 0; i++)
+		status = add_unit_tree(nodes, model, inverted, i, error);
+	return status;
+}
+
+static void extend_nodes(const struct gg_fleet_scope *scope, const struct node_values *nodes,
+                         struct gg_tree *tree, double confidence)
+{
+	enum gg_quantity unit = tree->query.unit;
+
+	for (size_t i = 0; i < tree->count; i++) {
+		struct gg_tree_node *node = &tree->nodes[i];
+		/* A node for the parent's own memory has the values of the parent's self. */
+		size_t of = node->is_self ? node->parent : i, total = node->is_self ? 0 : 1;
+		struct gg_two_stage sums[2] = {
+			two_stage_of(scope, &nodes->units, node_values_of(nodes, of, false), unit,
+			             &node->self, &nodes->certain[2 * of]),
+			two_stage_of(scope, &nodes->units, node_values_of(nodes, of, total), unit,
+			             &node->total, &nodes->certain[2 * of + total]),
+		};
+
+		gg_two_stage_extend(&node->self, unit, &sums[0], confidence);
+		gg_two_stage_extend(&node->total, unit, &sums[1], confidence);
+	}
+}
+
+int gg_fleet_extend_tree(const struct gg_fleet_scope *scope, uint64_t groups,
+                         const struct gg_model *model, struct gg_tree *tree,
+                         const struct gg_tree_options *options, double confidence,
+                         struct gg_error *error)
+{
+	struct node_values nodes = { .tree = tree };
+	int status;
+
+	if (!gg_fleet_is_drawn(scope))
+		return 0;
+	status = make_units(scope, groups, &nodes.units, error);
+	if (status < 0)
+		return status;
+	status = find_node_values(&nodes, model, options->inverted, error);
+	if (status == 0)
+		extend_nodes(scope, &nodes, tree, confidence);
+	free(nodes.values);
+	free(nodes.certain);
+	gg_map_done(&nodes.child_of);
+	units_done(&nodes.units);
+	return status;
+}

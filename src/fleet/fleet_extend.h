@@ -24,6 +24,7 @@
 #include "fleet/fleet_question.h"
 #include "model/model.h"
 #include "query/query.h"
+#include "query/tree.h"
 #include "stats/estimate/two_stage.h"
 
 /* True if stacks of some hosts are not in the store. */
@@ -52,6 +53,15 @@ void gg_fleet_apply_all(const struct gg_fleet_all *all, struct gg_query_result *
 GG_MUST_CHECK int gg_fleet_extend_rows(const struct gg_fleet_scope *scope, uint64_t groups,
                                        const struct gg_model *model, struct gg_query_result *result,
                                        double confidence, struct gg_error *error);
+
+/*
+ * Extends all nodes of a tree, which was built of the model with these options.  A node is a set of
+ * stacks, and its estimate is that of a row with these stacks.
+ */
+GG_MUST_CHECK int gg_fleet_extend_tree(const struct gg_fleet_scope *scope, uint64_t groups,
+                                       const struct gg_model *model, struct gg_tree *tree,
+                                       const struct gg_tree_options *options, double confidence,
+                                       struct gg_error *error);
 
 /* Extends the sum of a query, such as a total in a head. */
 GG_MUST_CHECK int gg_fleet_extend_sum(const struct gg_fleet_scope *scope, uint64_t groups,

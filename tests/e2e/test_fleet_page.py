@@ -488,6 +488,40 @@ def test_widths(page):
     check("the page loads nothing but answers of its server", same(strangers, []))
 
 
+def test_drawn(store, page):
+    """Half of the hosts become drawn ones of twice as many; the others are always sent."""
+    columns = ("slot, service, series, host, processes, {}, gap_max, scheme, rss, live_bytes, allocated_bytes, covered_s, "
+               "dropped")
+    into = f"INSERT INTO process ({columns.format('selected_ppm')}) SELECT "
+    store.ask(into + columns.format("toUInt32(0)").replace("host,", "host + 1,") + " FROM process FINAL WHERE host % 2 = 0")
+    store.ask(into + columns.format("toUInt32(500000)") + " FROM process FINAL WHERE host % 2 = 0 AND selected_ppm > 0")
+    problems = []
+    for more in ([], ["--inverted"], ["--fold", "50"], ["--metric", "allocated", "--since", "@0"], ["--unit", "count"]):
+        words = [word for word in more if word not in ("--inverted", "--fold", "50")]
+        report = json.loads(command(store.folder, "report", "checkout", *words))
+        tree = json.loads(command(store.folder, "tree", "checkout", *more))
+        problems.append(same([tree["fleet"]["error"], report["fleet"]["error"]], ["sampling and hosts"] * 2))
+        unit = "count" if "count" in more else "bytes"
+        problems.append(unlike(tree["nodes"][0]["total"], report[f"selected_{unit}"], f"{more} all"))
+        rows = {row["function"]: row for row in report["rows"]}
+        # A function is on one path, and folded alone.  In an inverted tree, memory is that of the leaf.
+        for node in tree["nodes"][1:]:
+            if more == ["--inverted"]:
+                if node["depth"] == 1:
+                    problems.append(unlike(node["total"], rows[node["function"]]["self"], f"{more} {node['function']}"))
+                continue
+            row = rows[node["function"] or "parse.read"]
+            problems.append(unlike([node["self"], node["total"]], [row["self"], row["total"]], f"{more} {node['function']}"))
+        problems.append(None if any(node["folded"] for node in tree["nodes"]) or "50" not in more else f"{more}: folding")
+    check("a tree of drawn hosts has the estimates and intervals of the report, for all hosts", *problems)
+    page.open("/?view=flame&service=checkout")
+    data = json.loads(command(store.folder, "tree", "checkout", "--fold", "0.1"))
+    check("the flame graph says that its intervals hold the error between hosts",
+          same(page.text(".error-held"), "95 % intervals hold the error of sampling and that between hosts."),
+          differs("all", page.text(".figure-text"), data["nodes"][0]["total"]),
+          None if ", stacks of " in page.text("h2") else page.text("h2"))
+
+
 def test_empty(store, browser):
     subprocess.run([GEIGER, "fleet", "schema", "--apply", "--store", store.folder, "--tenant", "empty"], check=True,
                    capture_output=True, timeout=120)
@@ -568,6 +602,7 @@ def main():
             test_hosts(store, page)
             test_form(page)
             test_widths(page)
+            test_drawn(store, page)
             test_empty(store, browser)
             test_away(store, browser, server)
     finally:

@@ -112,6 +112,9 @@ static int append_tree(const struct gg_invocation *invocation, struct gg_asked_f
 
 	gg_cli_begin_head(&head, answer->model, &answer->query);
 	status = gg_tree_build(&tree, answer->model, &answer->query, &how, invocation->error);
+	if (status == 0 && answer->fleet.is_between_hosts)
+		status = gg_fleet_extend_tree(&answer->scope, answer->groups, answer->model, tree,
+		                              &how, common->confidence, invocation->error);
 	status = gg_cli_end_head(&head, status, invocation->error);
 	if (status < 0)
 		return status;
@@ -139,6 +142,7 @@ static int answer_tree(struct gg_invocation *invocation, struct gg_buf *out)
 	if (status == 0)
 		status = gg_cli_fleet_ask(&answer, &options->ask, invocation->operands[0],
 		                          "fleet tree", invocation->error);
+	answer.fleet.is_between_hosts = status == 0 && gg_fleet_is_drawn(&answer.scope);
 	if (status == 0)
 		status = gg_cli_fleet_model(&answer, &options->ask, invocation->error);
 	return status == 0 ? append_tree(invocation, &answer, out) : status;
