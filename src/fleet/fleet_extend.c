@@ -411,7 +411,7 @@ struct node_values {
 	struct gg_two_stage *certain; /* of each node the part that is certain: self, and total */
 };
 
-#define NO_NODE UINT32_MAX
+#define NODE_NONE UINT32_MAX
 
 /* The key of a child.  A folded child has function 0. */
 static uint64_t child_key(uint32_t parent, uint32_t function)
@@ -424,18 +424,18 @@ static double *node_values_of(const struct node_values *nodes, size_t node, bool
 	return nodes->values + (2 * node + is_total) * nodes->units.count;
 }
 
-/* The node that a child of a node counts for, which may be the folded one; NO_NODE: none. */
+/* The node that a child of a node counts for, which may be the folded one; NODE_NONE: none. */
 static uint32_t find_child(const struct node_values *nodes, uint32_t parent, uint32_t function)
 {
 	uint64_t child;
 
 	/* What is below a folded child counts there already. */
-	if (parent == NO_NODE || nodes->tree->nodes[parent].folded_count > 0)
-		return NO_NODE;
+	if (parent == NODE_NONE || nodes->tree->nodes[parent].folded_count > 0)
+		return NODE_NONE;
 	child = gg_map_get(&nodes->child_of, child_key(parent, function));
 	if (child == GG_MAP_NONE)
 		child = gg_map_get(&nodes->child_of, child_key(parent, 0));
-	return child == GG_MAP_NONE ? NO_NODE : (uint32_t)child;
+	return child == GG_MAP_NONE ? NODE_NONE : (uint32_t)child;
 }
 
 static void add_certain(struct gg_two_stage *sum, const struct gg_tally *tally,
@@ -469,7 +469,7 @@ static int add_unit_tree(struct node_values *nodes, const struct gg_model *model
 		const struct gg_tree_node *node = &part->nodes[i];
 
 		place[i] = i == 0 ? 0 : find_child(nodes, place[node->parent], node->function);
-		if (place[i] == NO_NODE)
+		if (place[i] == NODE_NONE)
 			continue;
 		node_values_of(nodes, place[i],
 		               false)[unit] += gg_tally_estimate(&node->self, query.unit).value;
