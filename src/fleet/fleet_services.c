@@ -86,7 +86,7 @@ static int compare_rows(const void *a, const void *b)
 	return strcmp(left->version, right->version);
 }
 
-/* Reads when each row was last seen, from its senders' last slots. */
+/* Reads when each row was last seen, and what it allocated, from all slots of its senders. */
 static int read_last_seen(struct services_run *run, struct gg_clickhouse_rows *rows,
                           struct gg_error *error)
 {
@@ -102,6 +102,7 @@ static int read_last_seen(struct services_run *run, struct gg_clickhouse_rows *r
 		if (rows->failed || index == GG_MAP_NONE)
 			continue;
 		row = &run->services->rows.items[index];
+		row->allocated_bytes += member.allocated_bytes;
 		if (member.last_slot_s > row->last_slot_s)
 			row->last_slot_s = member.last_slot_s;
 		if (covered_s > run->slot_length_s)

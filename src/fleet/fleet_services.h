@@ -23,6 +23,7 @@ struct gg_fleet_service_row {
 	size_t selected_count; /* of them, hosts whose stacks are in the store */
 	double process_count;
 	double live_bytes, rss_bytes; /* of the last snapshots of senders, added up */
+	double allocated_bytes;       /* in all slots of the window */
 	uint32_t last_slot_s;
 };
 

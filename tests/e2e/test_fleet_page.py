@@ -300,6 +300,14 @@ def test_services(store, page):
         problems.append(differs(f"{service} live", row[4], dict.fromkeys(("estimate", "low", "high"), sum(one["live_bytes"] for one in of))))
         problems.append(same([row[2], row[3]], [str(len(of)), str(int(sum(one["processes"] for one in of)))]))
     problems.append(same(rows["checkout"][1], "1.10"))
+    allocated = json.loads(command(store.folder, "report", "checkout", "--metric", "allocated", "--since", "@0"))
+    problems.append(unlike(sum(one["allocated_bytes"] for one in data if one["service"] == "checkout"),
+                           allocated["selected_bytes"]["estimate"], "allocated"))
+    page.open("/?since=@0")
+    figure = allocated["selected_bytes"]["estimate"]
+    problems.append(differs("allocated", next(row for row in page.rows() if row[0] == "checkout")[6],
+                            dict.fromkeys(("estimate", "low", "high"), figure)))
+    page.open("/")
     problems.append(None if page.browser.value("document.getElementById('injected') === null") else "a name became markup")
     check("the list of services has the sums of their versions", *problems)
     page.click("main a[href*='service=checkout']")

@@ -89,6 +89,7 @@ static void append_json(const struct gg_fleet_services *services, struct gg_buf 
 		gg_json_number(&json, "processes", row->process_count);
 		gg_json_number(&json, "live_bytes", row->live_bytes);
 		gg_json_number(&json, "rss_bytes", row->rss_bytes);
+		gg_json_number(&json, "allocated_bytes", row->allocated_bytes);
 		gg_json_integer(&json, "last_seen_seconds", row->last_slot_s);
 		gg_json_close(&json);
 	}

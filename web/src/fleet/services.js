@@ -26,6 +26,7 @@ export function byService(rows) {
 
 /** @param {HTMLElement} host @param {Context} context */
 export async function showServices(host, context) {
+	const { question } = context;
 	const { services } = await context.ask('services');
 	/** @param {any[]} rows @param {string} name */
 	const sum = (rows, name) => rows.reduce((all, row) => all + row[name], 0);
@@ -60,6 +61,12 @@ export async function showServices(host, context) {
 				class: 'number',
 				cell: ([, rows]) => bytesText(sum(rows, 'rss_bytes'), sum(rows, 'rss_bytes') > 0),
 			},
+			...(question.values.since || question.values.until ? [{
+				title: 'allocated then',
+				class: 'number',
+				/** @param {[string, any[]]} row */
+				cell: ([, rows]) => bytesText(sum(rows, 'allocated_bytes'), true),
+			}] : []),
 			{
 				title: 'last seen (UTC)',
 				class: 'extra',
@@ -69,6 +76,6 @@ export async function showServices(host, context) {
 		], byService(services), 'No host has sent anything in that time. Hosts send by '
 			+ '"geiger send --every 10m --to fleet://RECEIVER:7117", and "geiger fleet load" stores a '
 			+ 'profile.'),
-		commandLine('services', context.question));
+		commandLine('services', question));
 	return {};
 }
