@@ -429,7 +429,7 @@ static uint32_t find_child(const struct node_values *nodes, uint32_t parent, uin
 {
 	uint64_t child;
 
-	/* What is below a folded child counts there already. */
+	/* A folded child has counted all that is below it. */
 	if (parent == NODE_NONE || nodes->tree->nodes[parent].folded_count > 0)
 		return NODE_NONE;
 	child = gg_map_get(&nodes->child_of, child_key(parent, function));

@@ -34,6 +34,7 @@ demonstrate() {
 }
 
 check "the demonstration runs" demonstrate
+check "it names the address of the page" has '^http://127.0.0.1:[0-9]*/?token=[0-9a-f]*$'
 check "25 hosts run each version" has '^checkout  1.2 *25 *25 '
 check "the function that grew is the only one" has '^1 of 3 rows differs, 1 grew'
 check "the planted function grew" has '^[*] .* parse_request'

@@ -194,7 +194,7 @@ VIEWS = (("services", {}, []), ("report", {"service": "checkout"}, ["checkout"])
 
 
 def unlike(found, wanted, place=""):
-    """A problem unless both are the same JSON.  The store adds up in any order: last digits vary."""
+    """A problem unless both are the same JSON.  Last digits vary with the order of sums."""
     if isinstance(wanted, dict) and isinstance(found, dict) and list(found) == list(wanted):
         return next(filter(None, (unlike(found[key], wanted[key], f"{place}.{key}") for key in wanted)), None)
     if isinstance(wanted, list) and isinstance(found, list) and len(found) == len(wanted):
@@ -277,7 +277,6 @@ def test_hostile(store, server):
                                  ("tree", {"service": "checkout", "label": f"zone={text}"}),
                                  ("diff", {"service": "checkout", "before": text, "after": "1.9"})):
             status, _, body = server.view(name, **parameters)
-            # An empty --host and a label without a value mean what the command says that they mean.
             error = json.loads(body).get("error")
             if status not in (400, 404) or error is None or "Syntax" in error["message"] or "Code:" in error["message"]:
                 problems.append(f"{name} {parameters}: {status} {body[:300]}")
@@ -512,7 +511,7 @@ def test_drawn(store, page):
         unit = "count" if "count" in more else "bytes"
         problems.append(unlike(tree["nodes"][0]["total"], report[f"selected_{unit}"], f"{more} all"))
         rows = {row["function"]: row for row in report["rows"]}
-        # A function is on one path, and folded alone.  In an inverted tree, memory is that of the leaf.
+        # A function is on one path, and folded alone.  An inverted tree begins with the leaves.
         for node in tree["nodes"][1:]:
             if more == ["--inverted"]:
                 if node["depth"] == 1:
