@@ -45,11 +45,9 @@ static void append_notes(const struct gg_fleet_pair_side *before,
                          const struct gg_fleet_pair_side *after, const struct gg_diff *diff,
                          struct gg_buf *out)
 {
-	gg_buf_printf(out,
-	              "Hosts are the units: %zu before and %zu after.  'before' is scaled to the\n"
-	              "processes after (x %.4g).\n",
-	              before->answer.scope.selected_count, after->answer.scope.selected_count,
-	              diff->query.scale);
+	if (diff->query.scale != 1)
+		gg_buf_printf(out, "'before' is scaled to the processes after (x %.4g).\n",
+		              diff->query.scale);
 	if (before->answer.scope.selected_count < 2 || after->answer.scope.selected_count < 2)
 		gg_buf_append_text(out, "With one host on a side nothing can be significant.\n");
 }
