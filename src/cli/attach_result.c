@@ -55,8 +55,7 @@ void gg_attach_result_append(const struct gg_survey *survey, const struct gg_att
 	gg_buf_printf(out,
 	              "\ngeiger: waited %.1f ms for a thread %s, and borrowed it for %.1f ms\n",
 	              (double)attachment->waited_ns * 1e-6,
-	              attachment->was_idle ? "in a call that can be repeated"
-	                                   : "that entered the allocator",
+	              attachment->was_idle ? "in a call that can be repeated" : "in the allocator",
 	              (double)attachment->borrowed_ns * 1e-6);
 	if (attachment->repaired_count > 0)
 		gg_buf_printf(out,
@@ -70,7 +69,7 @@ void gg_attach_result_append(const struct gg_survey *survey, const struct gg_att
 		              "seen\n",
 		              result->unwritable_count, result->foreign_count);
 	if (result->in_use_bytes >= 0 && source != NULL)
-		gg_buf_printf(out, "geiger: %s is older and not seen, by the count of %s\n",
+		gg_buf_printf(out, "geiger: %s are older and not seen, by the count of %s\n",
 		              gg_size_format((double)result->in_use_bytes, size), source);
 	if (result->python == GG_ATTACH_PYTHON_SHOWN)
 		gg_buf_append_text(out, "geiger: Python's functions and objects are shown from now "
@@ -80,8 +79,8 @@ void gg_attach_result_append(const struct gg_survey *survey, const struct gg_att
 		              GG_PRINTABLE(result->reason));
 	if (names_region && result->region[0] != '\0')
 		gg_buf_printf(out,
-		              "geiger: its region is %s: 'geiger report %d' reads it, 'geiger "
-		              "detach %d' ends it\n",
+		              "geiger: its region is %s\n"
+		              "geiger: 'geiger report %d' reads it, 'geiger detach %d' ends it\n",
 		              GG_PRINTABLE(result->region), pid, pid);
 }
 
@@ -93,7 +92,7 @@ void gg_attach_result_append_line(const struct gg_survey *survey,
 
 	append_head(survey, attachment, out);
 	if (result->in_use_bytes >= 0)
-		gg_buf_printf(out, ", %s is older",
+		gg_buf_printf(out, ", %s are older",
 		              gg_size_format((double)result->in_use_bytes, size));
 	gg_buf_append_text(out, "\n");
 }
