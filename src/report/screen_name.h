@@ -6,8 +6,8 @@
  *                                                    "...::operator[] (app)"
  *
  * Template arguments and parameters go first, then namespaces and classes from the left, then the
- * module behind the name.  The last component stays, and no cut is inside "::".  Of methods of Java
- * and .NET, "System.IO.File.Open (System.Private.CoreLib.dll)", the module goes before the classes.
+ * module behind the name.  The last component stays, and no cut is inside "::".  Methods of
+ * Java and .NET, "System.IO.File.Open (System.Private.CoreLib.dll)", lose the module first.
  *
  * Threads  Any.
  */
