@@ -109,10 +109,11 @@ enum gg_region_counter {
 	GG_COUNT_RECORDER_NS,       /* the part of GG_COUNT_SAMPLING_NS that a recorder uses */
 	GG_COUNT_ASKED_OVERHEAD,    /* the largest overhead to hold so far, in millionths */
 	GG_COUNT_ASKED_ERROR,       /* the largest error to hold so far, in millionths */
-	GG_COUNT_BIASED,      /* samples of the scheme GG_SCHEME_BIASED; in a view 0 without any */
-	GG_COUNT_FAULTS,      /* memory errors that guarded blocks have shown */
-	GG_COUNT_GUARDED,     /* blocks that were guarded */
-	GG_COUNTER_COUNT = 48 /* space for more; the reader prints the named ones */
+	GG_COUNT_BIASED,  /* samples of the scheme GG_SCHEME_BIASED; in a view 0 without any */
+	GG_COUNT_FAULTS,  /* memory errors that guarded blocks have shown */
+	GG_COUNT_GUARDED, /* blocks that were guarded */
+	GG_COUNT_UNNOTED_CHILDREN, /* the agent: forked children that could not note it */
+	GG_COUNTER_COUNT = 48      /* space for more; the reader prints the named ones */
 };
 
 struct gg_region_table {
@@ -301,7 +302,15 @@ struct gg_region_header {
 	uint64_t control_padding[1]; /* the ring's head and tail have their own cache lines */
 	uint64_t ring_head;          /* events that writers have claimed */
 	struct gg_region_table fault_table; /* since version 7; before, it was padding */
-	uint64_t head_padding[3];
+	/*
+	 * A forked child: CLOCK_MONOTONIC just before the fork, and the region whose samples it
+	 * inherited, by pid and start_monotonic_ns.  The parent may have no region yet; then an
+	 * older ancestor has it.  0: unknown, as after a bare clone(), or no fork.
+	 */
+	uint64_t fork_ns;
+	uint64_t ancestor_start_ns;
+	uint32_t ancestor_pid;
+	uint32_t head_padding;
 	uint64_t ring_tail; /* events that the reader has returned */
 	uint64_t tail_padding[7];
 	char command[GG_REGION_COMMAND_MAX];
@@ -594,6 +603,9 @@ GG_LAYOUT(gg_region_control, detach_count, 24);
 GG_LAYOUT(gg_region_header, exact, 4048);
 static_assert(sizeof(struct gg_region_exact) == 48, "in the header");
 GG_LAYOUT(gg_region_header, fault_table, 992);
+GG_LAYOUT(gg_region_header, fork_ns, 1024);
+GG_LAYOUT(gg_region_header, ancestor_start_ns, 1032);
+GG_LAYOUT(gg_region_header, ancestor_pid, 1040);
 static_assert(sizeof(struct gg_region_header) == 4096, "bytes of the header");
 static_assert(sizeof(struct gg_region_header) <= GG_REGION_PAGE_BYTES, "one page");
 static_assert(sizeof(struct gg_region_sample) == 64, "bytes a live sample");

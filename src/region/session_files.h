@@ -16,12 +16,18 @@
  *   missing-processes   one byte for each process without a region, enum gg_session_missing.  Its
  *                       space is allocated at the start, so a byte can be appended even on a full
  *                       disk.
+ *   forked-processes    a struct gg_session_fork for each forked child, which the child appends
+ *                       before the program's code runs in it.  A child creates its region with
+ *                       its first sample, which may never come.
  */
 #pragma once
+
+#include <stdint.h>
 
 #define GG_SESSION_NEXT          "next-directory"
 #define GG_SESSION_DOTNET        "dotnet-events"
 #define GG_SESSION_MISSING       "missing-processes"
+#define GG_SESSION_FORKS         "forked-processes"
 
 #define GG_SESSION_STREAM_PREFIX "dotnet-"
 #define GG_SESSION_STREAM_SUFFIX ".nettrace"
@@ -33,4 +39,13 @@ enum gg_session_missing {
 	GG_SESSION_MISSING_FORK_OTHER,
 	/* A program built with a sanitizer, which brings its own malloc. */
 	GG_SESSION_MISSING_SANITIZER,
+};
+
+/* The region whose samples the child inherited is named as in struct gg_region_header. */
+struct gg_session_fork {
+	uint32_t pid; /* in the child's own namespace */
+	uint32_t ancestor_pid;
+	uint64_t ancestor_start_ns;
+	uint64_t fork_ns;  /* CLOCK_MONOTONIC just before the fork */
+	uint64_t noted_ns; /* ... and after it, when the child wrote this */
 };

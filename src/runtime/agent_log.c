@@ -72,17 +72,19 @@ static bool is_writable(int fd)
  * A write to a closed pipe or beyond the file limit raises a signal that would end the program.  It
  * is blocked during the write, and taken from the pending ones afterwards.
  */
-void gg_agent_log_write(int fd, const char *text, size_t length)
+bool gg_agent_log_write(int fd, const char *text, size_t length)
 {
 	static const struct timespec now = { 0, 0 };
 	sigset_t ours, before, pending;
+	ssize_t written;
 
 	sigemptyset(&ours);
 	sigaddset(&ours, SIGPIPE);
 	sigaddset(&ours, SIGXFSZ);
 	sigpending(&pending);
 	pthread_sigmask(SIG_BLOCK, &ours, &before);
-	if (write(fd, text, length) < 0 && (errno == EPIPE || errno == EFBIG)) {
+	written = write(fd, text, length);
+	if (written < 0 && (errno == EPIPE || errno == EFBIG)) {
 		/* A signal that was pending before is the program's, so it stays pending. */
 		if (sigismember(&pending, SIGPIPE) == 1)
 			sigdelset(&ours, SIGPIPE);
@@ -91,6 +93,7 @@ void gg_agent_log_write(int fd, const char *text, size_t length)
 		sigtimedwait(&ours, NULL, &now);
 	}
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return written == (ssize_t)length;
 }
 
 /* True if descriptor 2 is still the file that it was at the start. */

@@ -42,9 +42,9 @@ bool gg_agent_log_text(const char *text, size_t length);
 
 /*
  * Writes without SIGPIPE, which a pipe without a reader raises, and without SIGXFSZ, which the
- * limit of file sizes raises: both would end the program.  Failures are silent.
+ * limit of file sizes raises: both would end the program.  False: not all of it was written.
  */
-void gg_agent_log_write(int fd, const char *text, size_t length);
+bool gg_agent_log_write(int fd, const char *text, size_t length);
 
 /* The words for a status: "no space left" for -ENOSPC. */
 const char *gg_agent_log_reason(int status);

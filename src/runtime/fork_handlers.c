@@ -6,20 +6,36 @@
 #include <pthread.h>
 #include <stddef.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "base/assert.h"
+#include "base/clock.h"
 #include "runtime/exact_mode.h"
+#include "runtime/platform/seccomp.h"
 #include "runtime/process.h"
 #include "runtime/process_region.h"
 #include "runtime/process_settings.h"
+#include "runtime/recorded_session.h"
 #include "runtime/syscalls.h"
 #include "runtime/thread.h"
 
 enum { FORK_PAGE_BYTES = 4096 };
 
+/* A process with a region of its own knows its pid; a filter may kill any other one for asking. */
+static uint32_t own_pid(void)
+{
+	const uint32_t *same = gg_load_relaxed(&gg_process.same_process);
+
+	if (same != NULL && gg_load_relaxed(same) == GG_PROCESS_SAME)
+		return gg_process.pid;
+	return gg_seccomp_is_entered() ? 0 : (uint32_t)getpid();
+}
+
 void gg_fork_handlers_count_fork(void)
 {
 	gg_thread.fork_number = gg_add_relaxed(&gg_process.fork_count, 1);
+	gg_thread.fork_pid = own_pid();
+	gg_thread.fork_ns = gg_clock_monotonic_ns();
 }
 
 /*
@@ -37,6 +53,26 @@ static void end_interrupted_attach(void)
 	gg_store_relaxed(&gg_process.state, GG_PROCESS_DETACHED);
 }
 
+/*
+ * Tells the recorder of the child, which may never need a region of its own.  Otherwise nobody
+ * would know that it holds what its parent held.
+ */
+static void note_child(const struct gg_thread *t)
+{
+	struct gg_region_header *parents = gg_process.region.header;
+	struct gg_session_fork fork = { .fork_ns = t->fork_ns };
+
+	if (!gg_recorded_session_exists() || parents == NULL ||
+	    gg_load_relaxed(&gg_process.state) != GG_PROCESS_RUNNING)
+		return;
+	fork.ancestor_pid = parents->pid;
+	fork.ancestor_start_ns = parents->start_monotonic_ns;
+	fork.noted_ns = gg_clock_monotonic_ns();
+	fork.pid = gg_seccomp_is_entered() ? 0 : (uint32_t)getpid();
+	if (fork.pid == 0 || !gg_recorded_session_note_fork(&fork))
+		gg_add_relaxed(&parents->counters[GG_COUNT_UNNOTED_CHILDREN], 1);
+}
+
 void gg_fork_handlers_in_child(void)
 {
 	struct gg_thread *t = &gg_thread;
@@ -48,12 +84,16 @@ void gg_fork_handlers_in_child(void)
 	 */
 	if (gg_load_relaxed(&gg_process.same_process) == NULL)
 		return;
+	note_child(t);
 	/*
 	 * A handler on the sample path forked this child, which may return there and finish what
 	 * its parent finishes as well.  It must not write that into the parent's file.
 	 */
 	if (gg_load_relaxed(&t->inside) != 0)
 		gg_process_region_detach();
+	/* A thread of the child that makes its region has other values of its own. */
+	gg_process.parent_pid = t->fork_pid;
+	gg_process.fork_ns = t->fork_ns;
 	gg_process_settings_seed_child(t->fork_number);
 	gg_process_settings_reseed(t);
 	gg_store_relaxed(gg_process.same_process, GG_PROCESS_FORKED);

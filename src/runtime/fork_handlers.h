@@ -18,8 +18,8 @@
 GG_COLD int gg_fork_handlers_init(void);
 
 /*
- * Before a fork, and after it in the parent: numbers the children of this process.  It counts twice
- * because a handler may fork in between.
+ * Before a fork, and after it in the parent: numbers the children of this process, and notes its
+ * pid and the time for the child.  It counts twice because a handler may fork in between.
  */
 void gg_fork_handlers_count_fork(void);
 

@@ -57,6 +57,9 @@ struct gg_process {
 	uint64_t next_stream;           /* of random numbers: each thread takes one */
 	uint32_t fork_count; /* twice the number of forks by this process and its ancestors */
 	uint32_t pid;        /* of the process that made the region, or tried to */
+	/* As of the fork, in a child that gg_fork_handlers_in_child() has noticed; otherwise 0. */
+	uint64_t fork_ns;
+	uint32_t parent_pid;
 	struct gg_environment options; /* constant while RUNNING */
 
 	/*

@@ -175,7 +175,10 @@ static const struct gg_process_identity *identify(struct gg_region_options *opti
 	const struct gg_process_identity *identity = gg_process_identify();
 
 	options->pid = (uint32_t)getpid();
-	options->parent_pid = (uint32_t)getppid();
+	/* The parent may have ended since the fork. */
+	options->parent_pid = gg_process.parent_pid != 0 ? gg_process.parent_pid
+	                                                 : (uint32_t)getppid();
+	options->fork_ns = gg_process.fork_ns;
 	options->process_start_ticks = gg_syscall_start_ticks();
 	options->command = identity->command;
 	options->command_bytes = identity->command_bytes;

@@ -43,19 +43,38 @@ bool gg_recorded_session_next_directory(char ret_path[GG_REGION_PATH_MAX])
 	       gg_syscall_read_link(link, ret_path, GG_REGION_PATH_MAX) > 0;
 }
 
-void gg_recorded_session_count_missing(enum gg_session_missing reason)
+/* Appends to a file of the session by one write().  False: it has not all of it. */
+static bool append_to(const char *name, const void *data, size_t bytes)
 {
-	char path[GG_REGION_PATH_MAX], byte = (char)reason;
+	char path[GG_REGION_PATH_MAX];
+	bool is_written;
 	int fd;
 
-	if (!gg_recorded_session_exists() || !name_beside(path, GG_SESSION_MISSING))
-		return;
+	if (!gg_recorded_session_exists() || !name_beside(path, name))
+		return false;
 	fd = gg_syscall_open_shared(path, O_WRONLY | O_APPEND);
 	if (fd < 0)
-		return;
-	/* The file had its space from the beginning, so a full disk does not lose the byte. */
-	gg_agent_log_write(fd, &byte, 1);
+		return false;
+	is_written = gg_agent_log_write(fd, data, bytes);
 	close(fd);
+	return is_written;
+}
+
+void gg_recorded_session_count_missing(enum gg_session_missing reason)
+{
+	char byte = (char)reason;
+
+	/* The file had its space from the beginning, so a full disk does not lose the byte. */
+	append_to(GG_SESSION_MISSING, &byte, 1);
+}
+
+bool gg_recorded_session_note_fork(const struct gg_session_fork *fork)
+{
+	int saved_errno = errno;
+	bool is_noted = append_to(GG_SESSION_FORKS, fork, sizeof(*fork));
+
+	errno = saved_errno;
+	return is_noted;
 }
 
 /* True in a pid namespace other than the recorder's, such as that of a container: its id means

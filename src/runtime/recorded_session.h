@@ -28,5 +28,11 @@ GG_COLD bool gg_recorded_session_is_over(void);
 /* Finds the session's second directory, which has more room.  False: the session has only one. */
 GG_COLD bool gg_recorded_session_next_directory(char ret_path[GG_REGION_PATH_MAX]);
 
+/*
+ * Tells the recorder of this forked child, which has no region yet.  False: that is impossible.
+ * Signal handlers may fork, so it calls nothing that they may not.
+ */
+GG_COLD bool gg_recorded_session_note_fork(const struct gg_session_fork *fork);
+
 /* Tells the recorder that one more process has no region. */
 GG_COLD void gg_recorded_session_count_missing(enum gg_session_missing reason);

@@ -136,6 +136,7 @@ static int start(const struct gg_agent_request *request)
 	gg_address_limits_fit(&gg_process.options.region);
 	gg_process.interval_bytes = (uint64_t)gg_process.options.sampler.sampling_interval;
 	gg_process.is_active = gg_process.options.region.active;
+	gg_process.fork_ns = 0; /* this region inherits nothing */
 	gg_process.startup_used_bytes = 0;
 	gg_process.next_stream = 0;
 	/* Samplers and blocks of an earlier region differ from these two from now on. */
@@ -357,6 +358,8 @@ static bool adopt(bool is_seeded)
 	if (!is_seeded) {
 		gg_process_settings_seed_child(UINT64_C(1) << 32 | gg_process.pid);
 		gg_thread_count_forked();
+		gg_process.fork_ns = 0;
+		gg_process.parent_pid = 0;
 	}
 	status = gg_process_region_open(gg_region_adopt);
 	if (status < 0) {

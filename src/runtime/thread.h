@@ -97,6 +97,8 @@ struct gg_thread {
 	uint32_t seen_change;          /* gg_process.change_count that the sampler has applied */
 	uint32_t generation;           /* gg_process.generation that the sampler was seeded in */
 	uint32_t fork_number;          /* the number of the child that it forks next */
+	uint32_t fork_pid;             /* of the process that forked last in it; 0: unknown */
+	uint64_t fork_ns;              /* CLOCK_MONOTONIC just before or after that fork */
 	uint64_t interval_bytes; /* by geiger_thread_interval(); 0: the interval of the process */
 	uint32_t busy_count;     /* allocations and frees of handlers that found it inside */
 	/* These members serve compat_calls.h. */

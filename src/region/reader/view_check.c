@@ -134,6 +134,7 @@ const char *gg_region_counter_name(uint32_t counter)
 		[GG_COUNT_INHERIT_DROPPED] = "inherited samples dropped",
 		[GG_COUNT_DROP_MEMORY] = "dropped: no memory",
 		[GG_COUNT_LOST_CHILDREN] = "forked processes without a region",
+		[GG_COUNT_UNNOTED_CHILDREN] = "forked processes that were not noted",
 		[GG_COUNT_PROGRAM_NS] = "ns of the program itself",
 		[GG_COUNT_SAMPLING_NS] = "ns of samples",
 		[GG_COUNT_HOOKS_NS] = "ns of hooks",

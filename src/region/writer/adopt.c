@@ -84,6 +84,7 @@ int gg_region_adopt(struct gg_region *region, const struct gg_region_file *map,
                     const struct gg_region_options *options)
 {
 	const struct gg_region_inherited *inherited = begin_adoption(region);
+	const struct gg_region_header *parents = (const void *)inherited->map.base;
 	uint32_t live_count = inherited->tables[GG_TABLE_LIVE].used_count;
 	/* The child keeps the private memory, so the capacities stay as they are. */
 	struct gg_region_options same = *options;
@@ -116,6 +117,8 @@ int gg_region_adopt(struct gg_region *region, const struct gg_region_file *map,
 			gg_region_live_give_shared(region, i);
 	}
 	region->header->inherited_below_id = region->next_id;
+	region->header->ancestor_pid = parents->pid;
+	region->header->ancestor_start_ns = parents->start_monotonic_ns;
 	end_adoption(region);
 	gg_store_release(&region->header->magic, GG_REGION_MAGIC);
 	return 0;

@@ -86,6 +86,7 @@ static void write_header(struct gg_region *region, const struct gg_region_option
 		.start_monotonic_ns = start.monotonic_ns,
 		.start_wall_ns = start.wall_ns,
 		.process_start_ticks = options->process_start_ticks,
+		.fork_ns = options->fork_ns,
 		.max_frames = options->max_frames,
 		.attach = options->attach,
 		/* Readers that see the magic must know what the site totals are. */

@@ -49,6 +49,7 @@ struct gg_region_options {
 	uint32_t max_frames;                 /* of a stack */
 	uint32_t pid, parent_pid;
 	uint64_t process_start_ticks;
+	uint64_t fork_ns;        /* of the header */
 	uint64_t interval_bytes; /* of the control word */
 	uint32_t overhead_ppm;   /* of the control word */
 	uint32_t error_ppm;      /* likewise */
