@@ -170,6 +170,58 @@ TEST_WITH(scene, where_nothing_was_lost_each_sample_is_there)
 	check_sums(scene);
 }
 
+/* Ends so many other samples that the target forgets all that have ended before. */
+static void forget_ended(struct scene *scene)
+{
+	struct gg_live_set *live_set = &scene->target->live_set;
+
+	for (uint64_t number = 1000; number <= 1000 + 2 * GG_LIVE_SET_ENDED_MAX; number++) {
+		REQUIRE(gg_live_set_add(live_set, number, number, 1) == 0);
+		gg_live_set_end(live_set, gg_live_set_find(live_set, number), 100);
+	}
+}
+
+/* A thread stands between its free and the event; the recorder finds the free in the region. */
+TEST_WITH(scene, a_free_that_comes_when_its_sample_is_forgotten_adds_nothing)
+{
+	const struct gg_profile_sample_end end = { .free_ns = 1, .missed = true, .lost = true };
+	struct gg_live_set *live_set = &scene->target->live_set;
+
+	allocate(scene, 0);
+	gg_ingest_drain(scene->target, false);
+	REQUIRE(gg_live_set_find(live_set, 1) != NULL);
+	gg_profile_writer_end(&scene->writer, gg_live_set_find(live_set, 1)->id, &end);
+	gg_live_set_end(live_set, gg_live_set_find(live_set, 1), 0);
+	forget_ended(scene);
+	CHECK(gg_live_set_find(live_set, 1) == NULL);
+	free_one(scene, 0);
+	gg_ingest_drain(scene->target, false);
+	CHECK_EQ_U64(scene->writer.counts.sample_count, 1);
+	finish(scene);
+	CHECK_EQ_U64(scene->freed_count, 1);
+	check_sums(scene);
+}
+
+/* Another thread frees the block before the event of the allocation. */
+TEST_WITH(scene, an_allocation_that_comes_when_its_sample_is_forgotten_adds_nothing)
+{
+	struct gg_region_event late;
+
+	allocate(scene, 0);
+	REQUIRE(gg_ring_read(&scene->target->ring, &late, 1, false) == 1);
+	REQUIRE(late.kind == GG_EVENT_ALLOC);
+	free_one(scene, 0);
+	gg_ingest_drain(scene->target, false);
+	CHECK_EQ_U64(scene->writer.counts.sample_count, 1);
+	forget_ended(scene);
+	gg_ring_put(&scene->region, &late);
+	gg_ingest_drain(scene->target, false);
+	CHECK_EQ_U64(scene->writer.counts.sample_count, 1);
+	finish(scene);
+	CHECK_EQ_U64(scene->freed_count, 1);
+	check_sums(scene);
+}
+
 /* All events but the last 64 are overwritten before anybody reads them. */
 TEST_WITH(scene, live_samples_are_found_whose_events_were_lost)
 {

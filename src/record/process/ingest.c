@@ -224,6 +224,8 @@ static struct gg_live_set_sample *add_sample(struct gg_target *target,
 	}
 	known = gg_live_set_find(&target->live_set, sample->id);
 	known->has_type = sample->type != 0;
+	/* Its ancestor has put the event of the allocation. */
+	known->has_alloc_event = gg_target_is_inherited(target, sample);
 	return known;
 }
 
@@ -255,7 +257,15 @@ static void take_event(struct gg_target *target, const struct gg_region_event *e
 	}
 	if (event->time_ns > target->last_event_ns)
 		target->last_event_ns = event->time_ns;
-	known = gg_ingest_sample(target, sample);
+	known = gg_live_set_find(&target->live_set, sample->id);
+	if (known == NULL && gg_live_set_is_late(&target->live_set, sample->id))
+		return;
+	if (known == NULL)
+		known = add_sample(target, sample);
+	if (known != NULL && event->kind == GG_EVENT_ALLOC)
+		known->has_alloc_event = true;
+	else if (known != NULL)
+		known->has_end_event = true;
 	if (known == NULL || event->kind == GG_EVENT_ALLOC || !gg_live_set_is_live(known))
 		return;
 	gg_assert(known->id != 0 && known->number == sample->id);

@@ -22,6 +22,7 @@ void gg_live_set_init(struct gg_live_set *live_set, uint32_t limit)
 void gg_live_set_done(struct gg_live_set *live_set)
 {
 	gg_map_done(&live_set->by_number);
+	gg_map_done(&live_set->late);
 	gg_array_done(&live_set->samples);
 	free(live_set->ended);
 	*live_set = (struct gg_live_set){ 0 };
@@ -32,6 +33,11 @@ struct gg_live_set_sample *gg_live_set_find(const struct gg_live_set *live_set, 
 	uint64_t index = gg_map_get(&live_set->by_number, number);
 
 	return index != GG_MAP_NONE ? &live_set->samples.items[index] : NULL;
+}
+
+bool gg_live_set_is_late(const struct gg_live_set *live_set, uint64_t number)
+{
+	return live_set->late.used_count > 0 && gg_map_get(&live_set->late, number) != GG_MAP_NONE;
 }
 
 /* Takes a free entry or appends one.  Returns its index; UINT32_MAX: no memory. */
@@ -55,6 +61,7 @@ static void forget(struct gg_live_set *live_set, uint32_t index)
 
 	gg_assert(sample->number != 0);
 	gg_map_remove(&live_set->by_number, sample->number);
+	live_set->forgotten_count++;
 	*sample = (struct gg_live_set_sample){ .id = live_set->first_free };
 	live_set->first_free = index + 1;
 }
@@ -118,7 +125,15 @@ static bool may_forget(const struct gg_live_set *live_set, uint64_t round)
 
 static void forget_oldest(struct gg_live_set *live_set)
 {
+	const struct gg_live_set_sample *sample;
+
 	gg_assert(live_set->ended_count > 0);
+	sample = &live_set->samples.items[live_set->ended[live_set->ended_first].index];
+	if (live_set->late.used_count >= GG_LIVE_SET_LATE_MAX)
+		gg_map_done(&live_set->late);
+	/* Without memory, a late event adds the sample anew. */
+	if (!sample->has_alloc_event || !sample->has_end_event)
+		(void)!gg_map_put(&live_set->late, sample->number, 1);
 	forget(live_set, live_set->ended[live_set->ended_first].index);
 	live_set->ended_first = (live_set->ended_first + 1) & (live_set->ended_capacity - 1);
 	live_set->ended_count--;

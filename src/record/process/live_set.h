@@ -10,6 +10,11 @@
  * whose region existed when the sample ended.  Without that, the child's sample would stand for the
  * block from the start of its region on, and the block would count twice until its parent freed it.
  *
+ * A sample has two events, and one of them may come late: its thread stands still between the
+ * change and the event, and the recorder finds the change in the region meanwhile.  So the set
+ * keeps the numbers of forgotten samples with an event that has not arrived.  Otherwise a late
+ * event would add the sample anew.
+ *
  *   struct gg_live_set live_set;
  *
  *   gg_live_set_init(&live_set, limit);
@@ -32,9 +37,11 @@
 #include "base/map.h"
 
 struct gg_live_set_sample {
-	uint64_t number;       /* in the region; 0: the entry is free */
-	uint64_t id : 63;      /* in the profile */
-	uint64_t has_type : 1; /* the profile has its type */
+	uint64_t number;              /* in the region; 0: the entry is free */
+	uint64_t id : 61;             /* in the profile */
+	uint64_t has_type : 1;        /* the profile has its type */
+	uint64_t has_alloc_event : 1; /* the event of its allocation has arrived, or never will */
+	uint64_t has_end_event : 1;   /* likewise, that of its free */
 	uint64_t time_ns; /* of the allocation, as in the region; GG_LIVE_SET_ENDED: it has ended */
 };
 
@@ -53,16 +60,24 @@ struct gg_live_set {
 	uint32_t first_free; /* index + 1 of a free entry; the list links through `id` */
 	struct gg_live_set_ending *ended; /* a ring, the oldest end at `ended_first` */
 	uint32_t ended_first, ended_count, ended_capacity; /* the capacity is 0 or a power of two */
+	uint64_t forgotten_count;                          /* ends that it does not remember */
+	struct gg_map late; /* numbers of forgotten samples that may have an event yet */
 };
 
-/* The set remembers that many ends, and each end for at least that many rounds. */
-enum { GG_LIVE_SET_ENDED_MAX = 16384, GG_LIVE_SET_ROUNDS = 2 };
+/*
+ * The set remembers that many ends, and each end for at least that many rounds.  It drops the late
+ * numbers when there are too many, some 32 MB.
+ */
+enum { GG_LIVE_SET_ENDED_MAX = 16384, GG_LIVE_SET_ROUNDS = 2, GG_LIVE_SET_LATE_MAX = 1 << 20 };
 
 void gg_live_set_init(struct gg_live_set *live_set, uint32_t limit);
 void gg_live_set_done(struct gg_live_set *live_set);
 
 /* Returns the sample, valid until the next change; NULL: never added, or forgotten. */
 struct gg_live_set_sample *gg_live_set_find(const struct gg_live_set *live_set, uint64_t number);
+
+/* True if that sample has ended and was forgotten: an event of it comes late. */
+bool gg_live_set_is_late(const struct gg_live_set *live_set, uint64_t number);
 
 /* Adds a live sample whose number is not in the set.  -ENOSPC: the set is at its limit. */
 GG_MUST_CHECK int gg_live_set_add(struct gg_live_set *live_set, uint64_t number, uint64_t id,
