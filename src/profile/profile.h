@@ -344,11 +344,21 @@ int gg_profile_each_sample(struct gg_profile *, gg_sample_visit *, void *, struc
 int gg_profile_each_sample_between(struct gg_profile *, int64_t first_id, int64_t last_id,
                                    gg_sample_visit *, void *, struct gg_error *);
 /*
- * Visits the samples that were allocated until alloc_most_ns and freed from free_least_ns on, in
- * any order.  They have an id, the time of the allocation, sizes, an address and an origin alone.
+ * Visits the samples that were allocated until alloc_most_ns and held until end_least_ns or longer
+ * by a process that freed them or has ended, in any order.  They have an id, a process, the time of
+ * the allocation, sizes, an address and an origin alone.
  */
-int gg_profile_each_freed_sample(struct gg_profile *, int64_t alloc_most_ns, int64_t free_least_ns,
+int gg_profile_each_ended_sample(struct gg_profile *, int64_t alloc_most_ns, int64_t end_least_ns,
                                  gg_sample_visit *, void *, struct gg_error *);
+/* Removes the samples of a process, which no other samples refer to. */
+GG_MUST_CHECK int gg_profile_remove_samples(struct gg_profile *, uint32_t process,
+                                            struct gg_error *);
+/*
+ * Visits the whole samples of a process that were allocated until alloc_most_ns, and held until
+ * end_least_ns or longer, in the order of their ids.
+ */
+int gg_profile_each_sample_of(struct gg_profile *, uint32_t process, int64_t alloc_most_ns,
+                              int64_t end_least_ns, gg_sample_visit *, void *, struct gg_error *);
 /* The smallest and the largest id; 0 and 0 if there is no sample. */
 GG_MUST_CHECK int gg_profile_sample_ids(struct gg_profile *, int64_t *ret_first, int64_t *ret_last,
                                         struct gg_error *);

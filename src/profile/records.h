@@ -132,8 +132,10 @@ struct gg_profile_line {
 };
 
 /* Counters of the session (process 0): what a recorder has used, and a function's error. */
-#define GG_PROFILE_COUNTER_RECORDER_NS   "ns of the recorder"
-#define GG_PROFILE_COUNTER_FOCUS_ASKED   "millionths of a function's error asked for"
+#define GG_PROFILE_COUNTER_RECORDER_NS "ns of the recorder"
+#define GG_PROFILE_COUNTER_FOCUS_ASKED "millionths of a function's error asked for"
+/* The samples that an idle child held (record/process/idle_children.h). */
+#define GG_PROFILE_COUNTER_IDLE          "samples held by an idle child"
 #define GG_PROFILE_COUNTER_FOCUS_REACHED "millionths of a function's error reached"
 
 /* A frame called by the stack `parent`, whose id is smaller. */

@@ -273,9 +273,11 @@ static bool is_process_incomplete(const struct query_run *run, uint32_t process)
 {
 	const struct gg_query *query = &run->filter.query;
 
-	return gg_model_is_incomplete(
-		run->model, process,
-		query->metric == GG_METRIC_ALLOCATED ? query->from_ns : INT64_MIN, query->to_ns);
+	return gg_query_filter_is_heir(&run->filter, process) ||
+	       gg_model_is_incomplete(run->model, process,
+	                              query->metric == GG_METRIC_ALLOCATED ? query->from_ns
+	                                                                   : INT64_MIN,
+	                              query->to_ns);
 }
 
 /* Makes rows from `each` tallies for each key; with two, the first is self. */
@@ -294,7 +296,8 @@ static int make_rows(struct query_run *run, struct gg_tally *tallies, const uint
 	}
 	for (size_t i = 0; i < count * each; i++) {
 		gg_query_filter_expose(&run->filter, &tallies[i]);
-		if (run->filter.query.by == GG_BY_PROCESS && run->filter.is_incomplete)
+		if (run->filter.query.by == GG_BY_PROCESS &&
+		    (run->filter.is_incomplete || run->filter.heirs.is_heir != NULL))
 			tallies[i].incomplete = is_process_incomplete(run, keys[i]) ? 1 : 0;
 	}
 	for (size_t i = 0; i < count; i++)

@@ -353,9 +353,18 @@ bool gg_query_filter_is_incomplete(const struct gg_query_filter *filter, int64_t
 		return gg_model_is_incomplete(filter->model, 0, from_ns, to_ns);
 	for (size_t i = 1; i < filter->model->process_count; i++)
 		if (filter->process_in[i] &&
-		    gg_model_is_incomplete(filter->model, (uint32_t)i, from_ns, to_ns))
+		    (gg_model_is_incomplete(filter->model, (uint32_t)i, from_ns, to_ns) ||
+		     gg_query_filter_is_heir(filter, (uint32_t)i)))
 			return true;
 	return false;
+}
+
+bool gg_query_filter_is_heir(const struct gg_query_filter *filter, uint32_t process)
+{
+	enum gg_metric metric = filter->query.metric;
+
+	return filter->heirs.is_heir != NULL && filter->heirs.is_heir[process] != 0 &&
+	       metric != GG_METRIC_ALLOCATED && metric != GG_METRIC_TEMPORARY;
 }
 
 void gg_query_filter_expose(const struct gg_query_filter *filter, struct gg_tally *tally)

@@ -75,6 +75,9 @@ int64_t gg_query_filter_gone(const struct gg_query_filter *filter,
 /* True if the selected processes did more in (from_ns, to_ns] than their samples tell. */
 bool gg_query_filter_is_incomplete(const struct gg_query_filter *filter, int64_t from_ns,
                                    int64_t to_ns);
+/* True if the process held inherited blocks that the profile lacks, and the metric counts these. */
+bool gg_query_filter_is_heir(const struct gg_query_filter *filter, uint32_t process);
+
 /* Exposes the tally to the selection's sampling interval, and to dropped samples. */
 void gg_query_filter_expose(const struct gg_query_filter *filter, struct gg_tally *tally);
 

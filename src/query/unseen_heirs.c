@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/binary_search.h"
 #include "base/time_units.h"
@@ -30,6 +31,8 @@ struct gg_unseen_heir {
 struct fork {
 	uint64_t inherited_count, seen_count;
 	int64_t least_ns;
+	bool is_idle; /* it began with its fork (record/process/idle_children.h) */
+	bool has_unnoted_children;
 };
 
 /* False: no process inherited anything. */
@@ -39,10 +42,16 @@ static bool read_counters(const struct gg_model *model, struct fork *forks)
 
 	for (size_t i = 0; i < model->counter_count; i++) {
 		const struct gg_model_counter *counter = &model->counters[i];
+		bool is_idle;
 
-		if (counter->value == 0 || counter->name == NULL ||
-		    gg_region_counter_of(counter->name) != GG_COUNT_INHERITED)
+		if (counter->value == 0 || counter->name == NULL)
 			continue;
+		if (gg_region_counter_of(counter->name) == GG_COUNT_UNNOTED_CHILDREN)
+			forks[counter->process].has_unnoted_children = has_inherited = true;
+		is_idle = strcmp(counter->name, GG_PROFILE_COUNTER_IDLE) == 0;
+		if (!is_idle && gg_region_counter_of(counter->name) != GG_COUNT_INHERITED)
+			continue;
+		forks[counter->process].is_idle |= is_idle;
 		forks[counter->process].inherited_count += counter->value;
 		has_inherited = true;
 	}
@@ -53,7 +62,7 @@ static bool read_counters(const struct gg_model *model, struct fork *forks)
 static void read_samples(const struct gg_model *model, struct fork *forks)
 {
 	for (size_t i = 1; i < model->process_count; i++)
-		forks[i].least_ns = INT64_MIN;
+		forks[i].least_ns = forks[i].is_idle ? model->processes[i].start_ns : INT64_MIN;
 	for (size_t i = 0; i < model->sample_count && model->has_inherited; i++) {
 		const struct gg_model_sample *sample = &model->samples[i];
 		const struct gg_model_sample *first = &model->samples[sample->block];
@@ -100,6 +109,27 @@ static int add_ancestors(struct gg_unseen_heirs *heirs, const struct gg_model *m
 		pair->until_ns = end_ns;
 		process = processes[process].parent;
 	}
+	return 0;
+}
+
+/*
+ * Adds children that nobody has seen, of which only their number is known.  They may live until the
+ * end.
+ */
+static int add_unnoted(struct gg_unseen_heirs *heirs, const struct gg_model *model,
+                       uint32_t ancestor)
+{
+	struct gg_unseen_heir *pair = gg_array_add(&heirs->pairs);
+	int64_t end_ns = model->processes[ancestor].end_ns;
+
+	if (pair == NULL)
+		return -ENOMEM;
+	*pair = (struct gg_unseen_heir){
+		.ancestor = ancestor,
+		.fork_least_ns = model->processes[ancestor].start_ns,
+		.fork_most_ns = end_ns < model->end_ns ? end_ns : model->end_ns,
+		.until_ns = model->end_ns,
+	};
 	return 0;
 }
 
@@ -150,10 +180,19 @@ static int note_held(struct gg_unseen_heirs *heirs, const struct gg_model *model
 static int find_pairs(struct gg_unseen_heirs *heirs, const struct gg_model *model,
                       const uint8_t *is_in, const struct fork *forks)
 {
-	for (uint32_t i = 1; i < model->process_count; i++)
-		if ((is_in == NULL || is_in[i]) && has_unseen(&forks[i]) &&
-		    add_ancestors(heirs, model, forks, i) < 0)
+	for (uint32_t i = 1; i < model->process_count; i++) {
+		if (forks[i].has_unnoted_children && is_in == NULL &&
+		    add_unnoted(heirs, model, i) < 0)
 			return -ENOMEM;
+		if (!has_unseen(&forks[i]))
+			continue;
+		if (heirs->is_heir == NULL &&
+		    (heirs->is_heir = calloc(model->process_count, 1)) == NULL)
+			return -ENOMEM;
+		heirs->is_heir[i] = 1;
+		if ((is_in == NULL || is_in[i]) && add_ancestors(heirs, model, forks, i) < 0)
+			return -ENOMEM;
+	}
 	if (heirs->pairs.count == 0)
 		return 0;
 	sort_pairs(heirs);
@@ -183,6 +222,8 @@ void gg_unseen_heirs_done(struct gg_unseen_heirs *heirs)
 {
 	gg_array_done(&heirs->pairs);
 	gg_map_done(&heirs->held);
+	free(heirs->is_heir);
+	heirs->is_heir = NULL;
 }
 
 static bool is_before(const struct gg_unseen_heir *pair, uint32_t process, int64_t from_ns)

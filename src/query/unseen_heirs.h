@@ -4,7 +4,8 @@
  *
  * A forked process may free inherited blocks before the recorder sees them.  Its region only counts
  * such blocks ("samples inherited").  Then a block that its ancestor freed may have lived on in the
- * heir, until the heir's end at the latest.  Upper bounds of live memory include that.
+ * heir, until the heir's end at the latest.  Upper bounds of live memory include that.  The same is
+ * true of a child that never had a region (record/process/idle_children.h).
  */
 #pragma once
 
@@ -18,6 +19,7 @@ struct gg_unseen_heir; /* one pair of an ancestor and an heir */
 struct gg_unseen_heirs {
 	GG_ARRAY(struct gg_unseen_heir) pairs; /* sorted by ancestor, then by the heir's start */
 	struct gg_map held;                    /* the blocks that heirs are known to have held */
+	uint8_t *is_heir; /* by process, also of those that are not selected; NULL: none is */
 };
 
 /*

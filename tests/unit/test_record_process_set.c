@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "record/look/target_look.h"
+#include "record/process/idle_children.h"
 #include "record/process/new_regions.h"
 #include "record/process/proc_file.h"
 #include "record/process/process_set.h"
@@ -54,8 +55,10 @@ static void scene_teardown(struct scene *scene)
 		kill(scene->child, SIGKILL);
 		waitpid(scene->child, NULL, 0);
 	}
-	if (scene->set.writer != NULL)
+	if (scene->set.writer != NULL) {
+		gg_idle_children_done(&scene->set);
 		gg_process_set_done(&scene->set);
+	}
 	if (scene->set.directory.fd >= 0)
 		close(scene->set.directory.fd);
 	if (scene->profile != NULL)
@@ -65,8 +68,12 @@ static void scene_teardown(struct scene *scene)
 
 FIXTURE(scene)
 
-/* Makes a region that claims to be of `pid`, with one sample.  Returns false if that fails. */
-static bool make_region(const char *directory, const char *name, pid_t pid)
+/*
+ * Makes a region that claims to be of `pid`, with one sample.  fork_ns as in its header.  Returns
+ * false if that fails.
+ */
+static bool make_forked_region(const char *directory, const char *name, pid_t pid, uint64_t fork_ns,
+                               uint64_t alloc_ns)
 {
 	struct gg_region_options options;
 	struct gg_region_thread thread;
@@ -76,13 +83,19 @@ static bool make_region(const char *directory, const char *name, pid_t pid)
 
 	region_small_options(&options);
 	options.pid = (uint32_t)pid;
+	options.fork_ns = fork_ns;
 	if (gg_region_file_create(&file, directory, name, gg_region_options_file_bytes(&options)) <
 	            0 ||
 	    gg_region_init(&region, &file, &options) < 0)
 		return false;
 	gg_region_thread_begin(&region, &thread, (uint32_t)pid, "main", 0);
-	sample.time_ns = gg_clock_monotonic_ns();
+	sample.time_ns = alloc_ns;
 	return gg_region_record_alloc(&region, &thread, &sample) != 0;
+}
+
+static bool make_region(const char *directory, const char *name, pid_t pid)
+{
+	return make_forked_region(directory, name, pid, 0, gg_clock_monotonic_ns());
 }
 
 static const char *name_of(pid_t pid)
@@ -271,6 +284,122 @@ TEST_WITH(scene, a_complete_region_lets_rounds_count)
 	gg_process_set_count_round(set, true);
 	CHECK_EQ_U64(set->targets.round_count, 2);
 	CHECK(!set->targets.forgot_early);
+}
+
+/* --- idle children --- */
+
+struct held {
+	uint32_t process;
+	int count, inherited_count;
+};
+
+static int note_held(const struct gg_profile_sample *sample, void *context)
+{
+	struct held *held = context;
+
+	held->count += sample->process == held->process;
+	held->inherited_count += sample->process == held->process && sample->origin != 0;
+	return 0;
+}
+
+/* The samples of a process in the profile. */
+static struct held held_by(struct scene *scene, uint32_t process)
+{
+	struct held held = { .process = process };
+
+	REQUIRE(gg_profile_writer_flush(&scene->writer) == 0);
+	REQUIRE(gg_profile_each_sample(scene->profile, note_held, &held, &scene->error) == 0);
+	return held;
+}
+
+/* Notes a fork as the child's agent would. */
+static void note_fork(struct scene *scene, pid_t child, uint64_t fork_ns)
+{
+	const struct gg_region_header *header = &scene->set.first->target->reader.header;
+	const struct gg_session_fork fork = { .pid = (uint32_t)child,
+		                              .ancestor_pid = header->pid,
+		                              .ancestor_start_ns = header->start_monotonic_ns,
+		                              .fork_ns = fork_ns,
+		                              .noted_ns = gg_clock_monotonic_ns() };
+
+	scene->set.directory.forks_fd = openat(scene->set.directory.fd, GG_SESSION_FORKS,
+	                                       O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	REQUIRE(write(scene->set.directory.forks_fd, &fork, sizeof(fork)) == sizeof(fork));
+}
+
+static pid_t fork_idle(void)
+{
+	pid_t child = fork();
+
+	REQUIRE(child >= 0);
+	while (child == 0)
+		pause();
+	return child;
+}
+
+static void end_idle(struct scene *scene, pid_t child)
+{
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	close(scene->set.directory.forks_fd);
+	unlinkat(scene->set.directory.fd, GG_SESSION_FORKS, 0);
+	unlinkat(scene->set.directory.fd, name_of(getpid()), 0);
+	unlinkat(scene->set.directory.fd, name_of(child), 0);
+}
+
+TEST_WITH(scene, a_child_that_is_idle_for_long_is_in_the_profile_until_it_wakes_up)
+{
+	const uint64_t now_ns = gg_clock_monotonic_ns(), minute_ns = UINT64_C(60000000000);
+	const uint64_t fork_ns = now_ns - 11 * minute_ns;
+	struct gg_process_set *set = &scene->set;
+	pid_t child;
+
+	REQUIRE(make_forked_region(set->directory.path, name_of(getpid()), getpid(), 0,
+	                           fork_ns - minute_ns));
+	REQUIRE(gg_new_regions_scan(set) == 0 && set->count == 1);
+	gg_process_set_drain(set);
+	CHECK_EQ_I64(held_by(scene, 1).count, 1);
+	child = fork_idle();
+	note_fork(scene, child, fork_ns);
+	gg_idle_children_read(set);
+	gg_idle_children_watch(set);
+	CHECK_EQ_I64(held_by(scene, 2).inherited_count, 1);
+	REQUIRE(make_forked_region(set->directory.path, name_of(child), child, fork_ns, now_ns));
+	REQUIRE(gg_new_regions_scan(set) == 0 && set->count == 2);
+	CHECK_EQ_U64(set->first->target->id, 2);
+	CHECK_EQ_I64(held_by(scene, 2).count, 0);
+	gg_process_set_drain(set);
+	CHECK_EQ_I64(held_by(scene, 2).count, 1);
+	CHECK_EQ_I64(held_by(scene, 2).inherited_count, 0);
+	gg_idle_children_finish(set);
+	CHECK_EQ_I64(held_by(scene, 2).count, 1);
+	CHECK_EQ_U64(scene->writer.counts.process_count, 2);
+	end_idle(scene, child);
+}
+
+/* Its agent counts it in the region of its parent, and frees blocks without a word. */
+TEST_WITH(scene, a_child_that_could_not_make_its_region_held_nothing_for_certain)
+{
+	const uint64_t now_ns = gg_clock_monotonic_ns(), second_ns = UINT64_C(1000000000);
+	struct gg_process_set *set = &scene->set;
+	pid_t child;
+	uint64_t one = 1;
+
+	REQUIRE(make_forked_region(set->directory.path, name_of(getpid()), getpid(), 0,
+	                           now_ns - 2 * second_ns));
+	REQUIRE(gg_new_regions_scan(set) == 0 && set->count == 1);
+	gg_process_set_drain(set);
+	child = fork_idle();
+	note_fork(scene, child, now_ns - second_ns);
+	gg_idle_children_read(set);
+	REQUIRE(pwrite(set->first->target->reader.fd, &one, sizeof(one),
+	               offsetof(struct gg_region_header, counters[GG_COUNT_LOST_CHILDREN])) ==
+	        sizeof(one));
+	set->first->target->last_free_ns = now_ns; /* its parent has freed since */
+	gg_idle_children_finish(set);
+	CHECK_EQ_U64(scene->writer.counts.process_count, 1);
+	CHECK_EQ_U64(scene->writer.counts.unnoted_child_count, 1);
+	end_idle(scene, child);
 }
 
 TEST_WITH(scene, after_the_recording_a_new_region_is_switched_off_and_removed)

@@ -2,6 +2,9 @@
 /*
  * sample - the table of samples.
  */
+#include <inttypes.h>
+#include <stdio.h>
+
 #include "base/assert.h"
 #include "profile/tables/record_table.h"
 
@@ -164,21 +167,49 @@ int gg_profile_each_sample(struct gg_profile *profile, gg_sample_visit *visit, v
 	return gg_row_reader_end(&reading, error);
 }
 
-int gg_profile_each_freed_sample(struct gg_profile *profile, int64_t alloc_most_ns,
-                                 int64_t free_least_ns, gg_sample_visit *visit, void *context,
+int gg_profile_remove_samples(struct gg_profile *profile, uint32_t process, struct gg_error *error)
+{
+	char sql[64];
+
+	snprintf(sql, sizeof(sql), "delete from sample where process = %" PRIu32, process);
+	return gg_database_execute(profile, sql, error);
+}
+
+int gg_profile_each_sample_of(struct gg_profile *profile, uint32_t process, int64_t alloc_most_ns,
+                              int64_t end_least_ns, gg_sample_visit *visit, void *context,
+                              struct gg_error *error)
+{
+	struct gg_row_reader reading;
+	struct sample_row row;
+
+	gg_record_table_select(&reading, profile, &gg_record_table_sample,
+	                       " where process = ?1 and t_alloc <= ?2"
+	                       " and (t_free is null or t_free >= ?3) order by id");
+	gg_row_reader_bind(&reading, 1, process);
+	gg_row_reader_bind(&reading, 2, alloc_most_ns);
+	gg_row_reader_bind(&reading, 3, end_least_ns);
+	while (gg_record_table_next(&reading, &gg_record_table_sample, &row))
+		visit_sample(&reading, &row.sample, visit, context);
+	return gg_row_reader_end(&reading, error);
+}
+
+int gg_profile_each_ended_sample(struct gg_profile *profile, int64_t alloc_most_ns,
+                                 int64_t end_least_ns, gg_sample_visit *visit, void *context,
                                  struct gg_error *error)
 {
 	struct gg_row_reader reading;
 
 	gg_row_reader_begin(&reading, profile,
-	                    "select id, t_alloc, size, address, origin from sample"
-	                    " where t_free >= ?2 and t_alloc <= ?1");
+	                    "select id, process, t_alloc, size, address, origin from sample"
+	                    " where t_alloc <= ?1 and (t_free >= ?2 or (t_free is null"
+	                    "   and process in (select id from process where end_ns >= ?2)))");
 	gg_row_reader_bind(&reading, 1, alloc_most_ns);
-	gg_row_reader_bind(&reading, 2, free_least_ns);
+	gg_row_reader_bind(&reading, 2, end_least_ns);
 	while (gg_row_reader_next(&reading)) {
 		struct gg_profile_sample sample = { 0 };
 
 		sample.id = gg_row_reader_bits(&reading);
+		sample.process = gg_row_reader_id(&reading, GG_DENSE_PROCESS);
 		sample.alloc_ns = gg_row_reader_integer(&reading, INT64_MIN, INT64_MAX);
 		sample.size_bytes = (uint64_t)gg_row_reader_integer(&reading, 0, INT64_MAX);
 		sample.address = gg_row_reader_bits(&reading);

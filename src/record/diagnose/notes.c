@@ -197,6 +197,23 @@ int gg_notes_add_losses(struct gg_profile_writer *writer)
 			"%llu records of regions were damaged and left out: a program wrote into "
 			"memory that was not its own, or wanted to mislead.",
 			(unsigned long long)writer->counts.damaged_count);
+	if (writer->counts.unseen_child_count > 0)
+		gg_profile_writer_note(
+			writer,
+			"%llu forked process%s ended or went on without sampling or freeing a "
+			"block.  Blocks that %s may have inherited count in upper ends until then, "
+			"where their parent did not hold them so long.",
+			(unsigned long long)writer->counts.unseen_child_count,
+			writer->counts.unseen_child_count == 1 ? "" : "es",
+			writer->counts.unseen_child_count == 1 ? "it" : "they");
+	if (writer->counts.unnoted_child_count > 0)
+		gg_profile_writer_note(
+			writer,
+			"%llu forked process%s could neither be watched nor make a region (no "
+			"place, no permission, no descriptor, or a sandbox).  Blocks that their "
+			"parents freed after the forks count in upper ends until the end.",
+			(unsigned long long)writer->counts.unnoted_child_count,
+			writer->counts.unnoted_child_count == 1 ? "" : "es");
 	if (writer->counts.shared_count > 0)
 		gg_profile_writer_note(
 			writer,

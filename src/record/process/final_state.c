@@ -51,6 +51,7 @@ static void write_losses(struct gg_target *target, const struct gg_region_view *
 			"was freed may differ by what happened in that moment.",
 			target->pid);
 	writer->counts.lost_child_count += target->is_ours ? counters[GG_COUNT_LOST_CHILDREN] : 0;
+	writer->counts.unnoted_child_count += counters[GG_COUNT_UNNOTED_CHILDREN];
 	writer->counts.dropped_count += dropped;
 	writer->counts.dropped_event_count += target->is_ours ? counters[GG_COUNT_DROP_EVENTS] : 0;
 	writer->counts.damaged_count += target->bad_count + view->damaged_count;
@@ -193,5 +194,6 @@ int gg_final_state_write(struct gg_target *target, struct gg_end_bounds end, con
 	gg_profile_writer_keep(writer, gg_profile_update_process(writer->profile, target->id,
 	                                                         &target->record, writer->error));
 	gg_target_close(target);
+	gg_lineage_end(&target->set->lineage, target->lineage, end_ns);
 	return writer->status;
 }

@@ -257,6 +257,8 @@ static void take_event(struct gg_target *target, const struct gg_region_event *e
 	}
 	if (event->time_ns > target->last_event_ns)
 		target->last_event_ns = event->time_ns;
+	if (event->kind != GG_EVENT_ALLOC && event->time_ns > target->last_free_ns)
+		target->last_free_ns = event->time_ns;
 	known = gg_live_set_find(&target->live_set, sample->id);
 	if (known == NULL && gg_live_set_is_late(&target->live_set, sample->id))
 		return;

@@ -35,13 +35,28 @@ enum { COMPARED_MAX = 16 }; /* inherited samples that are compared with each pro
 
 #define IDLE_NS (100 * GG_NS_PER_MS) /* a child that takes longer to its region was idle */
 
+/* Finds the nearest ancestor in the set by what the regions tell; NULL: all are forgotten. */
+static struct gg_target *find_told_ancestor(const struct gg_target *target)
+{
+	const struct gg_lineage *lineage = &target->set->lineage;
+	uint32_t number = gg_lineage_at(lineage, target->lineage)->ancestor;
+
+	for (; number != 0; number = gg_lineage_at(lineage, number)->ancestor)
+		for (struct gg_target *other = target->set->first; other != NULL;
+		     other = other->next)
+			if (other->lineage == number)
+				return other;
+	return NULL;
+}
+
 /*
- * Finds the process whose samples a forked process inherited.  That is usually its parent; but the
- * parent may have had no region or have executed another program.  So a process scores by how many
- * of the inherited samples it held, and being the parent decides only between equals.
+ * Finds the process whose samples a forked process inherited, if its region does not tell.  That
+ * is usually its parent; but the parent may have had no region or have executed another program.
+ * So a process scores by how many of the inherited samples it held, and being the parent decides
+ * only between equals.
  */
-static struct gg_target *find_ancestor(const struct gg_target *target,
-                                       const struct gg_region_view *view)
+static struct gg_target *guess_ancestor(const struct gg_target *target,
+                                        const struct gg_region_view *view)
 {
 	struct gg_target *best = NULL;
 	uint32_t best_score = 0;
@@ -63,6 +78,13 @@ static struct gg_target *find_ancestor(const struct gg_target *target,
 		}
 	}
 	return best;
+}
+
+static struct gg_target *find_ancestor(const struct gg_target *target,
+                                       const struct gg_region_view *view)
+{
+	return gg_lineage_is_told(&target->reader.header) ? find_told_ancestor(target)
+	                                                  : guess_ancestor(target, view);
 }
 
 static bool has_all_origins(const struct gg_target *target, const struct gg_region_view *view)
@@ -107,11 +129,12 @@ static void reconcile_ancestors(struct gg_target *target, const struct gg_region
 }
 
 /*
- * Returns the time of the fork on CLOCK_MONOTONIC, up to a tick of 10 ms too early; 0: unknown, or
- * so shortly before the region's start that the tick would make children overlap that were forked
- * in turn.  The kernel counts ticks from the start of the machine, with the time in which it slept.
+ * Returns the time of the fork by the kernel on CLOCK_MONOTONIC, up to a tick of 10 ms too early;
+ * 0: unknown, or so shortly before the region's start that the tick would make children overlap
+ * that were forked in turn.  The kernel counts ticks from the start of the machine, with the time
+ * in which it slept.
  */
-static uint64_t fork_ns_of(const struct gg_target *target)
+static uint64_t fork_ns_by_kernel(const struct gg_target *target)
 {
 	const struct gg_region_header *header = &target->reader.header;
 	long ticks_per_second = sysconf(_SC_CLK_TCK);
@@ -131,9 +154,18 @@ static uint64_t fork_ns_of(const struct gg_target *target)
 }
 
 /*
- * True if the sample of an ancestor stands for each inherited block.  Once there was an orphan, the
- * map of them does not tell those from samples that the search has found.
+ * Returns the time of the fork on CLOCK_MONOTONIC as the agent noted it, or by the kernel; or 0.
  */
+static uint64_t fork_ns_of(const struct gg_target *target)
+{
+	const struct gg_region_header *header = &target->reader.header;
+
+	if (header->fork_ns == 0 || header->fork_ns > header->start_monotonic_ns)
+		return fork_ns_by_kernel(target);
+	return header->fork_ns;
+}
+
+/* True if the sample of an ancestor stands for each inherited block. */
 static bool has_all_ancestors(const struct gg_target *target, const struct gg_region_view *view)
 {
 	if (!has_all_origins(target, view))
@@ -145,44 +177,80 @@ static bool has_all_ancestors(const struct gg_target *target, const struct gg_re
 	return true;
 }
 
+/* Notes once that blocks may count twice, because the recorder does not know their samples. */
+static void tell_forgotten(struct gg_target *target)
+{
+	struct gg_target_set *set = target->set;
+
+	if (set->told_forgotten)
+		return;
+	set->told_forgotten = true;
+	gg_profile_writer_note(
+		target->writer,
+		"Process %u was forked, and took so long to create its region that "
+		"the recorder had forgotten which blocks its parent held or freed meanwhile: "
+		"figures of that time may count blocks twice, or lack them.",
+		target->pid);
+}
+
 /*
  * Lets the process begin with its fork, if each block that it inherited has a sample of the
- * ancestor.  Otherwise what its own samples stand for would count twice, until the ancestor's free.
+ * ancestor, or none because the ancestor's events were lost: then the ancestor counts it in upper
+ * ends alone.  Otherwise what its own samples stand for would count twice, until the ancestor's
+ * free.
  */
 static void begin_at_fork(struct gg_target *target, const struct gg_region_view *view)
 {
 	struct gg_profile_writer *writer = target->writer;
 	uint64_t fork_ns = fork_ns_of(target);
+	bool is_searched, has_all, may_be_compacted;
 	int64_t start_ns;
 
-	if (fork_ns == 0 || target->reader.header.control.active == 0)
+	/*
+	 * A process that was killed may have ended until its successor's region appeared.  So
+	 * children that were forked in turn seem to overlap if they begin with their forks, which
+	 * is of no use if they inherited nothing.
+	 */
+	if (view->header.counters[GG_COUNT_INHERITED] == 0 &&
+	    fork_ns + IDLE_NS > target->reader.header.start_monotonic_ns)
+		return;
+
+	if (fork_ns == 0)
 		return;
 	start_ns = gg_profile_writer_time(writer, fork_ns);
 	if (start_ns < 0)
 		start_ns = 0;
-	gg_forgotten_search(target, view, start_ns);
-	if (!has_all_ancestors(target, view) || start_ns >= target->record.start_ns)
+	is_searched = gg_forgotten_search(target, view, start_ns);
+	has_all = has_all_ancestors(target, view);
+	may_be_compacted = writer->now_ns - start_ns >= gg_compaction_rule_default.keep_ns;
+	if (!is_searched || (!has_all && may_be_compacted))
+		tell_forgotten(target);
+	if (!gg_lineage_is_told(&target->reader.header))
+		may_be_compacted = true; /* nobody knows where it searched */
+	if (target->reader.header.control.active == 0 || start_ns >= target->record.start_ns ||
+	    (!has_all && (!is_searched || may_be_compacted)))
 		return;
 	target->record.start_ns = start_ns;
 	gg_profile_writer_keep(writer, gg_profile_update_process(writer->profile, target->id,
 	                                                         &target->record, writer->error));
 }
 
-/* Notes once that blocks may count twice, if the ends that this child needs may be forgotten. */
-static void tell_if_forgotten(struct gg_target *target, uint64_t orphans_before_count)
+/*
+ * The parent is the process of the ancestor's region if it has that pid.  Another process with
+ * that pid comes later, or has executed another program.  A parent that never had a region, and is
+ * gone, leaves the ancestor.
+ */
+static void find_parent(struct gg_target *target)
 {
-	struct gg_target_set *set = target->set;
+	const struct gg_region_header *header = &target->reader.header;
+	const struct gg_lineage *lineage = &target->set->lineage;
+	const struct gg_lineage_process *ancestor = gg_lineage_at(
+		lineage, gg_lineage_at(lineage, target->lineage)->ancestor);
 
-	if (!set->forgot_early || set->told_early ||
-	    target->writer->counts.orphan_count == orphans_before_count)
-		return;
-	set->told_early = true;
-	gg_profile_writer_note(
-		target->writer,
-		"Process %u was forked, and took so long to create its region that "
-		"the recorder had forgotten which blocks its parent freed meanwhile: "
-		"until these frees, blocks may count twice.",
-		target->pid);
+	if (ancestor != NULL && (target->parent == 0 || ancestor->pid == header->parent_pid))
+		target->record.parent = target->parent = ancestor->id;
+	else if (target->parent == 0 && target->ancestor != NULL)
+		target->record.parent = target->parent = target->ancestor->id;
 }
 
 int gg_inherited_take(struct gg_target *target, struct gg_error *error)
@@ -208,14 +276,13 @@ int gg_inherited_take(struct gg_target *target, struct gg_error *error)
 	gg_assert(target->ancestor != target);
 	gg_target_use_ancestors(target);
 	begin_at_fork(target, &view);
-	/* The process between the two may have ended before it created a region. */
-	if (target->parent == 0 && target->ancestor != NULL)
-		target->record.parent = target->parent = target->ancestor->id;
+	find_parent(target);
 	gg_stack_map_update(&target->stack_map, &target->reader, target->writer);
 	for (uint32_t i = 0; i < view.live_count && target->writer->status == 0; i++)
 		if (gg_target_is_inherited(target, &view.live[i]))
 			gg_ingest_sample(target, &view.live[i]);
-	tell_if_forgotten(target, orphans_before_count);
+	if (target->set->forgot_early && target->writer->counts.orphan_count > orphans_before_count)
+		tell_forgotten(target);
 	gg_region_view_done(&view);
 	return 0;
 }

@@ -24,7 +24,7 @@ void gg_member_free(struct gg_member *member)
 	free(member);
 }
 
-static int open_pidfd(uint32_t pid)
+int gg_member_open_pidfd(uint32_t pid)
 {
 #ifdef SYS_pidfd_open
 	return (int)syscall(SYS_pidfd_open, (pid_t)pid, 0);
@@ -79,19 +79,28 @@ struct gg_member *gg_member_new(struct gg_target *target, const char *name, int 
 	 * The descriptor is opened before gg_process_alive() checks the start time.  If the time is
 	 * right afterwards, the pid was not reused before, so the descriptor is this process's.
 	 */
-	member->pidfd = open_pidfd(target->pid);
+	member->pidfd = gg_member_open_pidfd(target->pid);
 	member->is_asked = add_pidfd(member, epoll_fd);
 	look(member, epoll_fd);
 	member->is_seen = member->noticed_ns != 0;
 	return member;
 }
 
+bool gg_member_is_reaped(int pidfd)
+{
+#ifdef SYS_pidfd_send_signal
+	return syscall(SYS_pidfd_send_signal, pidfd, 0, NULL, 0) < 0 && errno == ESRCH;
+#else
+	(void)pidfd;
+	return false;
+#endif
+}
+
 bool gg_member_is_waited_for(const struct gg_member *member)
 {
 #ifdef SYS_pidfd_send_signal
 	if (member->pidfd >= 0)
-		return syscall(SYS_pidfd_send_signal, member->pidfd, 0, NULL, 0) < 0 &&
-		       errno == ESRCH;
+		return gg_member_is_reaped(member->pidfd);
 #endif
 	/* Another process may have the pid by now. */
 	return kill((pid_t)member->target->pid, 0) < 0 && errno == ESRCH;

@@ -59,6 +59,12 @@ struct gg_member {
 struct gg_member *gg_member_new(struct gg_target *target, const char *name, int epoll_fd);
 void gg_member_free(struct gg_member *member);
 
+/* Returns the pidfd of a process; -1: the process has ended, or the kernel lacks pidfds. */
+int gg_member_open_pidfd(uint32_t pid);
+
+/* True if some process has waited for the process of a pidfd.  False also if that is not known. */
+bool gg_member_is_reaped(int pidfd);
+
 /* Notes that it has ended, and takes its pidfd out of the epoll set. */
 void gg_member_note_end(struct gg_member *member, int epoll_fd);
 

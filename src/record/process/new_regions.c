@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/assert.h"
+#include "record/process/idle_children.h"
 #include "record/process/inherited.h"
 #include "record/regions/process_alive.h"
 #include "region/reader/view.h"
@@ -118,6 +119,7 @@ static enum region_outcome take_region(struct gg_process_set *set, int directory
 	if (parent == 0)
 		parent = find_parent(set, pid == header.pid ? header.parent_pid
 		                                            : gg_process_alive_parent(pid));
+	set->targets.known_id = gg_idle_children_take(set, &header);
 	if (gg_target_open(&target, &set->targets, set->writer, fd, pid, parent, true,
 	                   set->writer->error) < 0 ||
 	    gg_inherited_take(target, set->writer->error) < 0)
@@ -220,6 +222,7 @@ int gg_new_regions_scan(struct gg_process_set *set)
 	struct found_regions regions = { 0 };
 
 	set->has_embryo = false;
+	set->scan_count++;
 	for (const struct gg_session_directory *d = &set->directory; d != NULL; d = d->spare)
 		find_new(set, d->fd, &regions);
 	if (regions.list.count > 0)

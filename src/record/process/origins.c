@@ -38,11 +38,42 @@ static uint64_t find_in_ancestors(const struct gg_target *target,
 	return GG_PROFILE_WRITER_NO_ORIGIN;
 }
 
+/*
+ * Returns a key of a sample as the profile has it, which lacks the number.  No thread allocates two
+ * blocks at one address at one nanosecond.
+ */
+static uint64_t found_key(int64_t alloc_ns, uint64_t bytes, uint64_t address)
+{
+	return gg_hash_integer((uint64_t)alloc_ns,
+	                       gg_hash_integer(address, gg_hash_integer(bytes, 0)));
+}
+
+/* Returns the id of a sample that gg_forgotten_search() has found. */
+static uint64_t find_found(const struct gg_target *target, const struct gg_region_sample *sample)
+{
+	if (target->set->found.used_count == 0)
+		return GG_PROFILE_WRITER_NO_ORIGIN;
+	return gg_map_get(&target->set->found,
+	                  found_key(gg_profile_writer_time(target->writer, sample->time_ns),
+	                            sample->size_bytes, gg_target_address(sample)));
+}
+
+int gg_origins_add_found(struct gg_target_set *set, const struct gg_profile_sample *sample)
+{
+	return gg_map_put(&set->found,
+	                  found_key(sample->alloc_ns, sample->size_bytes, sample->address),
+	                  sample->origin != 0 ? sample->origin : sample->id);
+}
+
 uint64_t gg_origins_find(const struct gg_target *target, const struct gg_region_sample *sample)
 {
 	uint64_t origin = gg_map_get(&target->set->orphans, gg_origins_key(sample));
 
-	return origin != GG_MAP_NONE ? origin : find_in_ancestors(target, sample);
+	if (origin == GG_MAP_NONE)
+		origin = find_in_ancestors(target, sample);
+	if (origin == GG_PROFILE_WRITER_NO_ORIGIN)
+		origin = find_found(target, sample);
+	return origin != GG_MAP_NONE ? origin : GG_PROFILE_WRITER_NO_ORIGIN;
 }
 
 int gg_origins_add_orphan(struct gg_target *target, const struct gg_region_sample *sample,

@@ -22,6 +22,14 @@ bool gg_origins_holds(const struct gg_target *target, const struct gg_region_sam
 /* Returns the id of the sample that stands for the block, or GG_PROFILE_WRITER_NO_ORIGIN. */
 uint64_t gg_origins_find(const struct gg_target *target, const struct gg_region_sample *sample);
 
+/*
+ * Lets that sample of the profile, or the one that it was inherited from, stand for its block from
+ * now on.  It needs the time of its allocation, its size, its address, its id and its origin.  0 or
+ * -ENOMEM.
+ */
+GG_MUST_CHECK int gg_origins_add_found(struct gg_target_set *set,
+                                       const struct gg_profile_sample *sample);
+
 /* Lets that id stand for a block that is no ancestor's sample.  0 or -ENOMEM. */
 GG_MUST_CHECK int gg_origins_add_orphan(struct gg_target *target,
                                         const struct gg_region_sample *sample, uint64_t id);

@@ -24,6 +24,8 @@
 #include "record/process/succession.h"
 #include "record/regions/session_directory.h"
 
+struct gg_idle_child;
+
 struct gg_process_set_name {
 	char text[64];
 };
@@ -37,11 +39,14 @@ struct gg_process_set {
 	struct gg_target_set targets;
 	struct gg_member *first;
 	uint32_t count;
-	pid_t only_pid;  /* not 0: the recorder switches all other processes off */
-	bool is_over;    /* recording has ended, so new regions are switched off */
-	bool has_embryo; /* some process is creating its region, so scan again soon */
-	bool has_new;    /* gg_process_set_listen() saw a new region; the caller clears it */
+	pid_t only_pid;      /* not 0: the recorder switches all other processes off */
+	bool is_over;        /* recording has ended, so new regions are switched off */
+	bool has_embryo;     /* some process is creating its region, so scan again soon */
+	uint64_t scan_count; /* of gg_new_regions_scan() */
+	bool has_new;        /* gg_process_set_listen() saw a new region; the caller clears it */
 	uint64_t left_out_count;
+	struct gg_idle_child *idle_children; /* process/idle_children.h */
+	uint64_t idle_sample_count;          /* of all of these that have ended */
 	/* How the command's own process ended; "": it lives. */
 	char command_ending[GG_EXIT_STATUS_TEXT_BYTES];
 	struct gg_findings findings;

@@ -175,6 +175,7 @@ void gg_reconcile_write_loss(struct gg_target *target, uint64_t drop_count, int6
 	                        "%llu events of the history had no place in the ring",
 	                        (unsigned long long)(drop_count - target->drop_count));
 	target->drop_count = drop_count;
+	target->last_free_ns = gg_clock_monotonic_ns();
 }
 
 /*

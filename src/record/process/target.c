@@ -135,12 +135,23 @@ static int add_process(struct gg_target *target)
 	struct gg_profile_writer *writer = target->writer;
 
 	fill_record(target);
-	if (gg_profile_writer_keep(writer, gg_profile_add_process(writer->profile, &target->record,
-	                                                          &target->id, writer->error)) < 0)
+	target->id = target->set->known_id;
+	target->set->known_id = 0;
+	if (target->id == 0 &&
+	    gg_profile_writer_keep(writer, gg_profile_add_process(writer->profile, &target->record,
+	                                                          &target->id, writer->error)) == 0)
+		writer->counts.process_count++;
+	else if (writer->status == 0)
+		gg_profile_writer_keep(writer,
+		                       gg_profile_update_process(writer->profile, target->id,
+		                                                 &target->record, writer->error));
+	if (writer->status < 0)
 		return writer->status;
 	target->record.id = target->id;
 	target->stack_map.process = target->id;
-	writer->counts.process_count++;
+	if (gg_lineage_add(&target->set->lineage, &target->reader.header, target->id,
+	                   &target->lineage) < 0)
+		return gg_profile_writer_keep(writer, -ENOMEM);
 	return gg_attach_record_write(writer, target->id, &target->reader.header);
 }
 
@@ -287,12 +298,29 @@ void gg_target_use_ancestors(struct gg_target *target)
 	}
 }
 
+void gg_target_tell_lineage(struct gg_target *target)
+{
+	struct gg_lineage_process *process = gg_lineage_at(&target->set->lineage, target->lineage);
+	uint64_t drop_count = target->drop_count;
+
+	if (process == NULL || target->reader.fd < 0)
+		return;
+	gg_region_reader_counter(&target->reader, GG_COUNT_DROP_EVENTS, &drop_count);
+	process->has_samples = target->live_set.samples.count > 0;
+	process->is_lossy |= drop_count > 0 || target->bad_count > 0 || !target->has_ring;
+	/* Thread 0 is nobody. */
+	process->thread_count = gg_region_reader_used(&target->reader, GG_TABLE_THREADS) - 1;
+	process->interval_bytes = target->record.interval_bytes;
+	process->scheme = target->record.scheme;
+}
+
 void gg_target_close(struct gg_target *target)
 {
 	struct gg_target_set *set = target->set;
 	struct gg_target **oldest = NULL;
 
 	gg_assert(!target->is_finished && target->reader.fd >= 0);
+	gg_target_tell_lineage(target);
 	close(target->reader.fd);
 	target->reader.fd = -1;
 	target->is_finished = true;
@@ -318,6 +346,8 @@ void gg_target_set_done(struct gg_target_set *set)
 		gg_target_free(target);
 	}
 	gg_map_done(&set->orphans);
+	gg_map_done(&set->found);
+	gg_lineage_done(&set->lineage);
 	free(set->events);
 	set->events = NULL;
 	set->finished_count = 0;

@@ -31,6 +31,7 @@
 #include <stdint.h>
 
 #include "base/array.h"
+#include "record/process/lineage.h"
 #include "record/process/live_set.h"
 #include "record/process/region_reader.h"
 #include "record/process/stack_map.h"
@@ -68,7 +69,9 @@ struct gg_target {
 	uint32_t parent;
 	uint32_t pid;
 	uint64_t start_ticks;
-	struct gg_target *ancestor; /* the process whose samples it inherited; NULL: unknown */
+	uint32_t lineage; /* its number there (process/lineage.h) */
+	/* The process whose samples it inherited, or its own one; NULL: unknown, or forgotten. */
+	struct gg_target *ancestor;
 	struct gg_map origins; /* from the number of an inherited sample to the ancestor's id */
 	struct gg_profile_process record; /* the target owns the texts */
 	char main_thread[16];             /* its last name; "": the region's name is still right */
@@ -106,9 +109,10 @@ struct gg_target {
 	double chunk_bytes, chunk_most_bytes;
 	int64_t anonymous_most_bytes; /* as the kernel reports */
 	uint64_t last_event_ns;       /* CLOCK_MONOTONIC: of the latest event */
-	uint64_t event_count;         /* events that were read */
-	uint64_t bad_count;           /* events and records that are invalid */
-	uint64_t drop_count;          /* events that did not fit into the ring, as last read */
+	uint64_t last_free_ns; /* likewise, of the latest free; a lost one counts as of now */
+	uint64_t event_count;  /* events that were read */
+	uint64_t bad_count;    /* events and records that are invalid */
+	uint64_t drop_count;   /* events that did not fit into the ring, as last read */
 	/*
 	 * Session time: no event from before it was lost, but for those that were found already;
 	 * and the earliest time of what is in totals and neither in samples nor in aggregates.
@@ -133,14 +137,20 @@ struct gg_target_set {
 	 */
 	uint64_t round_count;
 	/* A round counted although a process was creating its region (process_set.h). */
-	bool forgot_early, told_early;
+	bool forgot_early;
+	bool told_forgotten; /* a note says that blocks may count twice (process/inherited.c) */
 	struct gg_region_event *events; /* ingest.c's buffer for a batch; NULL: not used yet */
-	uint64_t next_search_ns; /* CLOCK_MONOTONIC: of forgotten samples (process/forgotten.h) */
+	uint64_t next_search_ns;        /* CLOCK_MONOTONIC: of the profile (process/forgotten.h) */
 	/*
 	 * Blocks whose sample no ancestor remembers (process/inherited.c): from a hash of number
 	 * and time to the id of the sample that stands for the block.
 	 */
 	struct gg_map orphans;
+	/* Samples of forgotten ancestors that a search has found (process/forgotten.h). */
+	struct gg_map found;
+	struct gg_lineage lineage;
+	uint32_t
+		known_id; /* that the profile has for the next target; 0: none, it gets a new one */
 };
 
 /*
@@ -186,6 +196,9 @@ static inline uint64_t gg_target_address(const struct gg_region_sample *sample)
 	return sample->heap == 0 ? sample->address
 	                         : sample->address & ((UINT64_C(1) << GG_SAMPLE_OBJECT_BITS) - 1);
 }
+
+/* Tells the lineage what the region and the samples say by now. */
+void gg_target_tell_lineage(struct gg_target *target);
 
 /* Marks the ancestors as used, so that the set forgets them last. */
 void gg_target_use_ancestors(struct gg_target *target);

@@ -23,8 +23,9 @@
 #include "region/session_files.h"
 
 enum {
-	LOG_BYTES = 16 * 1024,    /* space for some hundred lines */
-	MISSING_BYTES = 16 * 1024 /* space for that many processes, one byte each */
+	LOG_BYTES = 16 * 1024,     /* space for some hundred lines */
+	MISSING_BYTES = 16 * 1024, /* space for that many processes, one byte each */
+	FORKS_BYTES = 64 * 1024,   /* space for 2048 forks; read ones give their space back */
 };
 
 /* A directory below which that of the session may be created. */
@@ -111,16 +112,28 @@ static int create_file(const struct gg_session_directory *directory, const char 
 
 static int create_files(struct gg_session_directory *directory)
 {
-	int log_fd = create_file(directory, GG_SESSION_DIRECTORY_LOG, LOG_BYTES);
+	static const char *const names[] = { GG_SESSION_DIRECTORY_LOG, GG_SESSION_MISSING,
+		                             GG_SESSION_FORKS };
+	static const off_t bytes[] = { LOG_BYTES, MISSING_BYTES, FORKS_BYTES };
+	int fds[GG_COUNT(names)], status = 0;
+	size_t count = 0;
 
-	if (log_fd < 0)
-		return log_fd;
-	close(log_fd);
-	directory->missing_fd = create_file(directory, GG_SESSION_MISSING, MISSING_BYTES);
-	if (directory->missing_fd >= 0)
+	for (; count < GG_COUNT(names); count++) {
+		fds[count] = status = create_file(directory, names[count], bytes[count]);
+		if (status < 0)
+			break;
+	}
+	if (status >= 0) {
+		close(fds[0]);
+		directory->missing_fd = fds[1];
+		directory->forks_fd = fds[2];
 		return 0;
-	unlinkat(directory->fd, GG_SESSION_DIRECTORY_LOG, 0);
-	return directory->missing_fd;
+	}
+	for (size_t i = 0; i < count; i++) {
+		close(fds[i]);
+		unlinkat(directory->fd, names[i], 0);
+	}
+	return status;
 }
 
 /*
@@ -159,7 +172,7 @@ static int create_below(struct gg_session_directory *ret_directory, const struct
                         bool is_spare)
 {
 	struct gg_session_directory directory = {
-		.fd = -1, .lock_fd = -1, .missing_fd = -1, .parent_fd = parent->fd
+		.fd = -1, .lock_fd = -1, .missing_fd = -1, .forks_fd = -1, .parent_fd = parent->fd
 	};
 	int status = create_in(&directory, parent);
 
@@ -303,9 +316,12 @@ void gg_session_directory_done(struct gg_session_directory *directory, bool remo
 	close(directory->lock_fd);
 	if (directory->missing_fd >= 0)
 		close(directory->missing_fd);
+	if (directory->forks_fd >= 0)
+		close(directory->forks_fd);
 	if (directory->parent_fd >= 0)
 		close(directory->parent_fd);
-	directory->fd = directory->lock_fd = directory->missing_fd = directory->parent_fd = -1;
+	directory->fd = directory->lock_fd = directory->missing_fd = directory->forks_fd = -1;
+	directory->parent_fd = -1;
 }
 
 void gg_session_directory_missing(const struct gg_session_directory *directory,
@@ -334,6 +350,24 @@ void gg_session_directory_missing(const struct gg_session_directory *directory,
 	*ret_missing = missing;
 }
 
+size_t gg_session_directory_read_forks(struct gg_session_directory *directory,
+                                       struct gg_session_fork *ret_forks, size_t count)
+{
+	int64_t before = directory->forks_read_bytes / FORKS_BYTES;
+	ssize_t got = directory->forks_fd >= 0
+	                      ? pread(directory->forks_fd, ret_forks, count * sizeof(*ret_forks),
+	                              directory->forks_read_bytes)
+	                      : 0;
+
+	count = got > 0 ? (size_t)got / sizeof(*ret_forks) : 0;
+	directory->forks_read_bytes += (int64_t)(count * sizeof(*ret_forks));
+	/* A program that forks for days must not fill the memory. */
+	if (directory->forks_read_bytes / FORKS_BYTES > before)
+		(void)!fallocate(directory->forks_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0,
+		                 directory->forks_read_bytes);
+	return count;
+}
+
 bool gg_session_directory_has_region(const struct gg_session_directory *directory)
 {
 	int fd = openat(directory->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -353,7 +387,8 @@ bool gg_session_directory_has_region(const struct gg_session_directory *director
 bool gg_session_directory_is_own(const char *name)
 {
 	return strcmp(name, GG_SESSION_DIRECTORY_LOG) == 0 || strcmp(name, GG_SESSION_NEXT) == 0 ||
-	       strcmp(name, GG_SESSION_MISSING) == 0 || strcmp(name, GG_SESSION_DOTNET) == 0;
+	       strcmp(name, GG_SESSION_MISSING) == 0 || strcmp(name, GG_SESSION_FORKS) == 0 ||
+	       strcmp(name, GG_SESSION_DOTNET) == 0;
 }
 
 /* Returns the pid in a name: prefix, pid, "-", number, suffix; 0: it is another name. */

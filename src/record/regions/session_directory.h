@@ -34,6 +34,7 @@
 
 #include "base/compiler.h"
 #include "base/error.h"
+#include "region/session_files.h"
 
 enum { GG_SESSION_DIRECTORY_PATH_MAX = 400 };
 
@@ -50,6 +51,8 @@ struct gg_session_directory {
 	int fd;         /* of `path` */
 	int lock_fd;    /* of `outer`; holds the lock that shows that a recorder is running */
 	int missing_fd; /* of GG_SESSION_MISSING; -1: the spare has no such file */
+	int forks_fd;   /* of GG_SESSION_FORKS, likewise */
+	int64_t forks_read_bytes; /* what gg_session_directory_read_forks() has returned */
 };
 
 /* Processes of a session that have no region. */
@@ -76,6 +79,13 @@ void gg_session_directory_done(struct gg_session_directory *directory, bool remo
 /* Returns the counts of processes without a region that agents have written so far. */
 void gg_session_directory_missing(const struct gg_session_directory *directory,
                                   struct gg_session_directory_missing *ret_missing);
+
+/*
+ * Reads the forks that children have noted since the last call, at most `count` of them.  Returns
+ * how many.  Anybody who is in the session may have written them.
+ */
+size_t gg_session_directory_read_forks(struct gg_session_directory *directory,
+                                       struct gg_session_fork *ret_forks, size_t count);
 
 /* True if the directory has a region; its spare does not count. */
 bool gg_session_directory_has_region(const struct gg_session_directory *directory);

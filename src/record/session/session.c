@@ -30,6 +30,7 @@
 #include "base/printable.h"
 #include "base/time_units.h"
 #include "record/diagnose/unprofiled.h"
+#include "record/process/idle_children.h"
 #include "record/process/new_regions.h"
 #include "record/process/process_names.h"
 #include "record/session/session_state.h"
@@ -239,9 +240,12 @@ static int work(struct gg_session *s)
 	if (is_complete)
 		gg_process_set_count_round(&s->processes, has_embryo(s));
 	reap(s);
+	/* Before their ancestors are finished, whose regions say more. */
+	gg_idle_children_read(&s->processes);
 	fullest = drain(s);
 	if (gg_process_set_finish_ended(&s->processes, false))
 		s->wait_ms = WAIT_LEAST_MS;
+	gg_idle_children_watch(&s->processes);
 	s->had_process |= s->processes.count > 0;
 	if (s->options->pid != 0)
 		s->session_ended = s->had_process && s->processes.count == 0 && !has_embryo(s);
@@ -325,6 +329,7 @@ static void end(struct gg_session *s)
 {
 	gg_focus_error_done(&s->focus);
 	gg_diagnostic_port_done(&s->dotnet, s->writer.status == 0);
+	gg_idle_children_done(&s->processes);
 	gg_process_set_done(&s->processes);
 	gg_profile_writer_done(&s->writer);
 	gg_profile_close(s->profile);

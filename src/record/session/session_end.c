@@ -11,6 +11,7 @@
 #include "record/diagnose/diagnostics.h"
 #include "record/diagnose/notes.h"
 #include "record/dotnet/dotnet_samples.h"
+#include "record/process/idle_children.h"
 #include "record/process/new_regions.h"
 #include "record/session/session.h"
 #include "record/session/session_state.h"
@@ -91,10 +92,13 @@ int gg_session_complete(struct gg_session *s)
 	s->writer.now_ns = gg_session_now(s);
 	s->writer.progress = s->options->progress;
 	gg_profile_report_progress(s->profile, s->options->progress);
+	/* The scan finds the regions of all children that it has read of, if they have any. */
+	gg_idle_children_read(&s->processes);
 	gg_new_regions_scan(&s->processes);
 	gg_memory_readings_end(&s->memory, &s->processes);
 	gg_diagnostic_port_stop(&s->dotnet);
 	gg_process_set_finish_all(&s->processes);
+	gg_idle_children_finish(&s->processes);
 	gg_diagnostic_port_finish(&s->dotnet, is_urgent, s);
 	gg_dotnet_samples_write(&s->dotnet, &s->writer, NULL);
 	gg_focus_error_note(&s->focus, &s->writer);

@@ -1,0 +1,185 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""test_idle_children.py: forked processes that are idle, while their ancestor ends or frees.
+
+All runs count every allocation (-i 1), so each figure must be the truth itself.  The end of a
+process that lives shortly is known within bounds alone, so there the interval must hold the truth.
+
+GEIGER, IDLE_PROGRAM: programs.
+"""
+
+import concurrent.futures
+import csv
+import io
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+GEIGER = os.environ["GEIGER"]
+PROGRAM = os.environ["IDLE_PROGRAM"]
+BYTES = 200 * 102400
+# 16 other processes live at once, with a block each.
+OTHERS_BYTES = 16 * 1000 + 1000
+
+failed = 0
+
+
+def complain(name, text):
+    global failed
+    failed += 1
+    print(f"FAILED {name}: {text}", flush=True)
+
+
+def query(profile, text):
+    out = subprocess.run([GEIGER, "sql", "--csv", profile, text], check=True, capture_output=True, text=True).stdout
+    return [[int(float(value)) if value else None for value in row] for row in list(csv.reader(io.StringIO(out)))[1:]]
+
+
+def report(profile, *options):
+    out = subprocess.run([GEIGER, "report", profile, "--limit", "0", "--json", *options], check=True,
+                         capture_output=True, text=True).stdout
+    return json.loads(out)
+
+
+def row_of(data, function):
+    for row in data["rows"]:
+        if row["function"] == function:
+            return row["self"]
+    return {"low": 0, "estimate": 0, "high": 0}
+
+
+class Run:
+    def __init__(self, folder, name, arguments, ring="65536"):
+        self.name, self.profile = name, os.path.join(folder, name + ".geiger")
+        out = subprocess.run([GEIGER, "record", "-q", "-i", "1", "-o", self.profile, "--",
+                              PROGRAM, *map(str, arguments)], check=True, env=dict(os.environ, GEIGER_RING=ring),
+                             capture_output=True, text=True).stdout
+        idle = [int(pid) for pid in out.split()]
+        held = query(self.profile, "select process, min(origin is not null), min(p.parent), min(p.start_ns),"
+                                   " min(coalesce(p.end_least_ns, p.end_ns)), min(p.end_ns), min(p.pid) from sample"
+                                   " join process as p on p.id = process"
+                                   f" where size = {BYTES // 200} group by process order by process")
+        self.ancestor = [row for row in held if not row[1]][0]
+        self.heirs = [row for row in held if row[1] and row[6] in idle]
+        if query(self.profile, "select count(*) from event where kind = 'drop'") != [[0]]:
+            complain(name, "events were lost: no figure can be exact")
+
+    def check(self, what, value, truth):
+        if value != truth:
+            complain(self.name, f"{what} is {value}, not {truth}")
+
+    def is_exact(self, what, interval, truth=BYTES):
+        self.check(what, [interval["low"], interval["estimate"], interval["high"]], [truth] * 3)
+
+    def holds(self, what, interval, truth=BYTES):
+        if not interval["low"] <= truth <= interval["high"]:
+            complain(self.name, f"{what} is {interval}, which does not hold {truth}")
+
+    def at(self, moment_ns, *options):
+        return report(self.profile, "--at", f"{moment_ns}ns", *options)
+
+    def freed_ns(self):
+        """When the ancestor had freed its last block."""
+        return query(self.profile, f"select max(t_free) from sample where process = {self.ancestor[0]}")[0][0]
+
+    def woken_ns(self, wake):
+        """Until when the first of the idle processes was idle for certain."""
+        ids = ", ".join(str(heir[0]) for heir in self.heirs)
+        text = {"frees": f"select min(t_free) from sample where process in ({ids})",
+                "allocates": f"select min(t_alloc) from sample where process in ({ids}) and origin is null",
+                "dies": f"select min(coalesce(end_least_ns, end_ns)) from process where id in ({ids})"}
+        return query(self.profile, text[wake])[0][0]
+
+    def check_once(self):
+        """No moment counts a block twice."""
+        for column in ("live_bytes", "most_bytes", "possible_bytes"):
+            most = query(self.profile, f"select max({column}) from v_timeline")[0][0]
+            if not BYTES <= most <= BYTES + OTHERS_BYTES:
+                complain(self.name, f"v_timeline has {column} {most}, not {BYTES}")
+        self.check("the peak", row_of(report(self.profile, "-m", "peak"), "in_ancestor")["high"], BYTES)
+
+    def check_left(self, truth):
+        self.check("left_bytes", query(self.profile, "select sum(left_bytes) from v_function where"
+                                                     " function = 'in_ancestor' and self_left_bytes >= 0"),
+                   [[truth]])
+        self.is_exact("what was left", row_of(report(self.profile, "-m", "left"), "in_ancestor"), truth)
+
+    def check_heirs(self, count):
+        """Each idle process is in the profile, with its parent and all that it held."""
+        self.check("the number of heirs", len(self.heirs), count)
+        for heir in self.heirs:
+            self.check("the parent", heir[2], self.ancestor[0])
+
+    def check_between(self, from_ns, until_ns, heirs):
+        """Moments between the ancestor's end and that of the heirs: the total, and each heir."""
+        for part in (0.01, 0.5, 0.99):
+            moment_ns = int(from_ns + part * (until_ns - from_ns))
+            self.is_exact(f"live at {moment_ns}", row_of(self.at(moment_ns), "in_ancestor"))
+            rows = self.at(moment_ns, "--by", "process")["rows"]
+            self.check(f"holders at {moment_ns}", sum(row["self"]["low"] == BYTES for row in rows), heirs)
+
+
+def an_idle_child_counts_once_whatever_its_ancestor_does(folder):
+    cells = [(end, others, wake, generations) for end, others, wake, generations in (
+        ("exits", 10, "frees", 1), ("exits", 100, "frees", 1), ("exits", 400, "allocates", 1), ("exits", 100, "dies", 1),
+        ("is_killed", 100, "allocates", 1), ("is_killed", 10, "frees", 2), ("is_killed", 100, "dies", 2),
+        ("frees", 100, "frees", 1), ("frees", 10, "allocates", 2), ("frees", 100, "dies", 1),
+        ("exits", 100, "frees", 2))]
+
+    def run(cell):
+        end, others, wake, generations = cell
+        r = Run(folder, f"{end}_{others}_{wake}_{generations}", cell)
+        r.check_once()
+        r.check_heirs(1)
+        if not r.heirs:
+            return
+        r.check_between(r.freed_ns() if end == "frees" else r.ancestor[5], r.woken_ns(wake), 1)
+        r.check_left(0 if (end, wake) == ("frees", "frees") else BYTES)
+
+    with concurrent.futures.ThreadPoolExecutor(8) as threads:
+        list(threads.map(run, cells))
+
+
+def siblings_of_an_ancestor_that_is_gone_are_its_children(folder):
+    r = Run(folder, "siblings", ("is_killed_at_once", 100, "frees", 1, 4))
+    r.check_once()
+    r.check_heirs(4)
+    r = Run(folder, "siblings_of_a_silent_parent", ("exits_at_once", 10, "allocates", 2, 3))
+    r.check_once()
+    r.check_heirs(3)
+
+
+def workers_that_are_killed_idle_hold_what_they_inherited(folder):
+    for end in ("keeps", "frees"):
+        r = Run(folder, f"workers_{end}", (end, 0, "dies", 1, 4))
+        r.check_once()
+        r.check_heirs(4)
+        if not r.heirs:
+            continue
+        r.check_between(r.freed_ns() if end == "frees" else max(heir[3] for heir in r.heirs), r.woken_ns("dies"),
+                        4 + (end == "keeps"))
+        r.check_left(BYTES)
+
+
+def a_child_that_ends_soon_is_in_the_upper_end(folder):
+    r = Run(folder, "soon", ("frees_at_once", 0, "soon", 1, 1))
+    for milliseconds in (1, 10, 20):
+        r.holds(f"live {milliseconds} ms after the free",
+                row_of(r.at(r.freed_ns() + milliseconds * 1000000), "in_ancestor"))
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        for test in (an_idle_child_counts_once_whatever_its_ancestor_does,
+                     siblings_of_an_ancestor_that_is_gone_are_its_children,
+                     workers_that_are_killed_idle_hold_what_they_inherited, a_child_that_ends_soon_is_in_the_upper_end):
+            before = failed
+            test(folder)
+            if failed == before:
+                print("ok -", test.__name__, flush=True)
+    sys.exit(failed > 0)
+
+
+main()
