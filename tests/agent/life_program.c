@@ -5,6 +5,7 @@
  *
  *   threads   thousands of threads come and go, and leave blocks that other threads free
  *   copy      LIBRARY, a copy of the preloaded library, is opened, used and closed
+ *   deep      LIBRARY would find libc's allocator first, and shares blocks with the program
  *   foreign   blocks of libc's own allocator are freed, resized and measured
  *   forks     threads and their signal handlers fork while other threads allocate
  *   exec      a thread executes LIBRARY (a program) while other threads allocate
@@ -104,6 +105,32 @@ static void copy(const char *library)
 		free(q);
 		dlclose(handle);
 	}
+}
+
+static void deep(const char *library)
+{
+	void *handle = dlopen(library, RTLD_NOW | RTLD_DEEPBIND);
+	void *(*deep_malloc)(size_t), *(*deep_realloc)(void *, size_t);
+	void (*deep_free)(void *);
+
+	if (handle == NULL) {
+		printf("%s\n", dlerror());
+		return;
+	}
+	*(void **)&deep_malloc = dlsym(handle, "deep_malloc");
+	*(void **)&deep_realloc = dlsym(handle, "deep_realloc");
+	*(void **)&deep_free = dlsym(handle, "deep_free");
+	for (unsigned i = 0; i < 2000; i++) {
+		unsigned char *p = fill(size_of(i), (unsigned char)i), *q = deep_malloc(size_of(i));
+
+		memset(q, 3, size_of(i));
+		p = deep_realloc(p, size_of(i) + 300);
+		check(p, size_of(i), (unsigned char)i);
+		check(q, size_of(i), 3);
+		deep_free(p);
+		free(q);
+	}
+	dlclose(handle);
 }
 
 extern void *__libc_malloc(size_t bytes) __attribute__((weak));
@@ -219,6 +246,8 @@ int main(int argc, char **argv)
 		threads();
 	else if (strcmp(what, "copy") == 0)
 		copy(library);
+	else if (strcmp(what, "deep") == 0)
+		deep(library);
 	else if (strcmp(what, "foreign") == 0)
 		foreign();
 	else if (strcmp(what, "forks") == 0)

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""proof_python_tests.py [--whole | --only MODULE,...] [--pythons VERSION,...] [--jobs N]
+"""proof_python_tests.py [--whole | --only MODULE,...] [--pythons VERSION,...] [--jobs N] [--malloc LIBRARY]
 
 Python's own tests have the same results with and without the adapter.
 
@@ -16,7 +16,13 @@ In the profiles, no event was dropped, and fewer than one stack in 10^5
   - has a frame of the interpreter's loop, and no Python function, though no other interpreter is
     started, ended or entered.
 
---whole runs 100 modules with each Python.  GEIGER: the command.  GG_TEST_KEEP: a folder for reports
+--whole runs 100 modules with each Python.
+
+--malloc is about libgeiger-malloc instead of the adapter: the second run has the library preloaded,
+which samples at 64 KiB.  All objects of both runs are from malloc() (PYTHONMALLOC).  There is no
+recorder and no profile; only the first Python that is found runs, and with --whole all modules.
+
+GEIGER: the command.  GG_TEST_KEEP: a folder for reports
 and profiles.
 """
 
@@ -126,6 +132,15 @@ class Figures:
         self.count_bare(db, where)
         db.close()
 
+    def add_regions(self, folder, where):
+        """Counts the processes that libgeiger-malloc served, and their samples."""
+        listed = subprocess.run([GEIGER, "ls", folder], capture_output=True, text=True).stdout
+        rows = [line.split() for line in listed.splitlines() if line.split()[0].isdigit()]
+        self.processes += len(rows)
+        self.samples += sum(int(row[6]) for row in rows)
+        if not rows:
+            self.problems.append(f"{where}: no process has a region")
+
     def count_bare(self, db, where):
         elsewhere = re.compile("subinterp|_interpreter$|^Py_EndInterpreter$|^interp_|^_testcapi")
         is_loop = {row[0] for row in db.execute(LOOPS)}
@@ -182,11 +197,15 @@ def run(python, modules, folder, figures, where):
     report, profile = scratch + "/report.xml", scratch + "/run.geiger"
     os.mkdir(scratch + "/work")
     command = [python.path, "-m", "test", "--junit-xml", report] + ["test_" + name for name in modules]
-    if figures is not None:
+    if figures is not None and LIBRARY is None:
         command = [GEIGER, "record", "--quiet", "-i", "64k", "--seed", "1", "-o", profile, "--"] + command
     environment = dict(os.environ, TMPDIR=scratch + "/work", LC_ALL="C.UTF-8", GEIGER_DIR=scratch)
     for name in ("PYTHONPATH", "PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE"):
         environment.pop(name, None)
+    if LIBRARY is not None:
+        environment["PYTHONMALLOC"] = "malloc"
+        if figures is not None:
+            environment.update(LD_PRELOAD=LIBRARY, GEIGER_INTERVAL="64k", GEIGER_SEED="1")
     with open(scratch + "/log", "w+b") as log:
         child = subprocess.Popen(
             command,
@@ -205,8 +224,10 @@ def run(python, modules, folder, figures, where):
             status = "no end"
     found = outcomes(report)
     found["(exit status)"] = [str(status)]
-    if figures is not None:
+    if figures is not None and LIBRARY is None:
         figures.add(profile, where)
+    elif figures is not None:
+        figures.add_regions(scratch, where)
     if KEEP and figures is not None:
         shutil.copytree(scratch, f"{KEEP}/{python.name}-{'-'.join(modules)}-{os.path.basename(scratch)}",
                         ignore=shutil.ignore_patterns("work"), dirs_exist_ok=True)
@@ -215,6 +236,7 @@ def run(python, modules, folder, figures, where):
 
 
 KEEP = os.environ.get("GG_TEST_KEEP")
+LIBRARY = None  # of --malloc
 
 
 def unlike(alone, profiled):
@@ -260,9 +282,14 @@ def main():
     parser.add_argument("--pythons")
     parser.add_argument("--only", help="modules, separated by commas")
     parser.add_argument("--jobs", type=int, default=max(2, os.cpu_count() or 1))
+    parser.add_argument("--malloc", metavar="LIBRARY")
     options = parser.parse_args()
-    limit = 100 if options.whole else 2
+    global LIBRARY
+    LIBRARY = options.malloc
+    limit = 2 if not options.whole else 100 if LIBRARY is None else None
     pythons = [p for p in find_pythons() if p.known]
+    if LIBRARY is not None:
+        del pythons[1:]
     if options.pythons:
         pythons = [p for p in pythons if p.name in options.pythons.split(",")]
     if not pythons:
@@ -309,7 +336,8 @@ def summarize(pythons, results):
     print(*(f"- {line}" for line in unsteady), sep="\n")
     print("\nDifferent:" if wrong else "\nNothing differs.")
     print(*(f"- {line}" for line in wrong), sep="\n")
-    print("not ok" if wrong else "ok", "- tests_of_python_have_the_same_results_with_the_adapter")
+    what = "the_adapter" if LIBRARY is None else "libgeiger_malloc"
+    print("not ok" if wrong else "ok", "- tests_of_python_have_the_same_results_with_" + what)
     return bool(wrong)
 
 

@@ -22,6 +22,13 @@
 # least (by default 1), unless the run ends so soon that geiger may come too late.  With
 # REAL_PRELOAD=LIBRARY both runs have that allocator.
 #
+# Other values of REAL_WAY have the second run use the allocator libgeiger-malloc, with one sample
+# in 64 KiB; several of them have one run each:
+#
+#   malloc        under `geiger record --malloc`
+#   preload       with the library preloaded, and no recorder
+#   preload_off   the same with sampling off
+#
 # With REAL_TABLE=FILE, a row of figures is added to that file for tests/real/table; with
 # REAL_KEEP=FOLDER the profiles of what failed are kept there.
 # shellcheck source=tests/test.sh
@@ -34,9 +41,11 @@ cp "${GEIGER_AGENT:-$(dirname "$GEIGER")/libgeiger-agent.so}" "$scratch/libgeige
 export GEIGER_AGENT=$scratch/libgeiger-agent.so
 real_adapter=$(dirname "$GEIGER")/../bindings/python/libgeiger-python.so
 [[ ! -e $real_adapter ]] || cp "$real_adapter" "$scratch/libgeiger-python.so"
+real_malloc=$(dirname "$GEIGER")/libgeiger-malloc.so
+[[ ! -e $real_malloc ]] || cp "$real_malloc" "$scratch/libgeiger-malloc.so"
 
 real_folder=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-real_way=${REAL_WAY:-record} real_preload=${REAL_PRELOAD:+env LD_PRELOAD=$REAL_PRELOAD}
+real_ways=${REAL_WAY:-record} real_preload=${REAL_PRELOAD:+env LD_PRELOAD=$REAL_PRELOAD}
 real_input=$scratch/input
 real_seconds=500 real_ignore=() real_filter=cat real_least=50 real_attaches=1
 mkdir "$real_input"
@@ -100,13 +109,14 @@ compare() {
 readonly drops="name <> 'events dropped: ring full' and (name like '%dropped%' or name like '%deferred%'
 	or name like 'stacks without%' or name like 'threads without%' or name like 'requests for space%')"
 
+# good_profile LEAST - it is whole, and has so many samples at least.
 good_profile() {
 	local samples dropped
 	"$GEIGER" check "$profile" || return
 	samples=$(ask "select coalesce(sum(value), 0) as samples from counter where name = 'samples'")
 	dropped=$(ask "select process, name, value from counter where $drops")
 	echo "$samples samples; dropped: ${dropped:-none}"
-	((samples >= real_least)) && [[ -z $dropped ]]
+	((samples >= $1)) && [[ -z $dropped ]]
 }
 
 # The reasons for which a process that lives on may be refused: it waits, works, starts, is attached
@@ -153,14 +163,31 @@ add_row() {
 	} >>"$REAL_TABLE"
 }
 
+# Regions of processes that libgeiger-malloc served, and the samples in them.
+good_regions() {
+	local count samples
+	read -r count samples < <("$GEIGER" ls "$regions" | awk '$1 ~ /^[0-9]+$/ { n++; s += $7 } END { print n + 0, s + 0 }')
+	echo "$count regions with $samples samples; the fewest allowed are $1"
+	((count > 0)) && if [[ $way == preload_off ]]; then ((samples == 0)); else ((samples >= $1)); fi
+}
+
 same() {
-	local name=$1 plain=$scratch/plain/$1 under=$scratch/under/$1 profile=$scratch/$1.geiger
-	local geiger='' failures_before=$failed_count
+	local name=$1 way plain=$scratch/plain/$1
 	shift
-	mkdir -p "$scratch"/{plain,under}
-	geiger=$real_preload
-	once "$plain" "$@"
-	if [[ $real_way == attach ]]; then
+	mkdir -p "$scratch/plain"
+	geiger=$real_preload once "$plain" "$@"
+	for way in $real_ways; do
+		run_again "$name" "$@"
+	done
+}
+
+# run_again NAME COMMAND... - the second run, in the way $way.
+run_again() {
+	local name=$1 under=$scratch/$way/$1 profile=$scratch/$1.$way.geiger regions=$scratch/$way/$1.regions
+	local geiger='' by='' least=$real_least failures_before=$failed_count
+	shift
+	mkdir -p "$scratch/$way"
+	if [[ $way == attach ]]; then
 		geiger="$real_preload $real_folder/attach_beside.py $under.rounds"
 		once "$under" "$@"
 		check "${name}_does_the_same_while_geiger_attaches_and_detaches" compare "$plain" "$under"
@@ -168,14 +195,37 @@ same() {
 		echo "# $name: $(count_rounds "$under.rounds")"
 		return
 	fi
-	geiger="$GEIGER record --quiet --interval 4k --seed 1 --output $profile --"
+	case $way in
+	record) geiger="$GEIGER record --quiet --interval 4k --seed 1 --output $profile --" ;;
+	malloc) geiger="$GEIGER record --malloc --quiet --interval 64k --seed 1 --output $profile --" ;;
+	preload*)
+		mkdir -m 1777 "$regions" # programs may give up their privileges
+		geiger="env GEIGER_DIR=$regions GEIGER_INTERVAL=64k GEIGER_SEED=1"
+		[[ $way != preload_off ]] || geiger+=" GEIGER_ACTIVE=0"
+		geiger+=" LD_PRELOAD=$scratch/libgeiger-malloc.so"
+		;;
+	*)
+		echo "real.sh: no way '$way'"
+		exit 2
+		;;
+	esac
+	[[ $way == record ]] || least=$((real_least / 16)) # an interval of 64 KiB instead of 4
 	once "$under" "$@"
-	check "${name}_does_the_same_under_geiger" compare "$plain" "$under"
-	check "${name}_has_a_whole_profile" good_profile
-	((failed_count == failures_before)) || keep_failed "$name"
-	add_row "$name"
+	if [[ $way == record ]]; then
+		check "${name}_does_the_same_under_geiger" compare "$plain" "$under"
+	else
+		by=_by_$way
+		check "${name}_does_the_same_with_libgeiger_malloc$by" compare "$plain" "$under"
+	fi
+	if [[ $way == preload* ]]; then
+		check "${name}_has_regions$by" good_regions "$least"
+	else
+		check "${name}_has_a_whole_profile${by}" good_profile "$least"
+		((failed_count == failures_before)) || keep_failed "$profile"
+		add_row "$name"
+	fi
 }
 
 keep_failed() {
-	[[ -z ${REAL_KEEP:-} ]] || cp "$scratch/$1.geiger" "$REAL_KEEP"
+	[[ -z ${REAL_KEEP:-} ]] || cp "$1" "$REAL_KEEP"
 }

@@ -6,7 +6,7 @@ needs sqlite3
 
 # Long enough for several rounds of attach and detach.
 rows=60000
-[[ $real_way != attach ]] || rows=600000
+[[ $real_ways != attach ]] || rows=600000
 cat >"$real_input/work.sql" <<END
 create table t(a integer primary key, b text, c real);
 with recursive n(i) as (select 1 union all select i + 1 from n where i < $rows)
