@@ -24,6 +24,9 @@ enum {
 	AGED_LOOKS = 4,         /* in each delay of purges, for runs that are old enough */
 	REFUSALS_MOST = 8,      /* after so many, all memory may be locked */
 	REFUSED_GIVES = 1024,   /* until the next try */
+	BUFFER_SLICES = 64, /* 1 MiB: from here on, a block is a buffer whose size comes again */
+	JOINED_TRIES = 16,
+	PURGED_SHARE = 4, /* of what is allowed goes back with what is not */
 };
 
 struct bins {
@@ -375,18 +378,22 @@ static bool purge_run(struct gg_malloc_slab *run)
 }
 
 /*
- * Gives free runs back to the kernel, except `kept`; the lock is held.  Returns how many slices
+ * Gives free runs back to the kernel, except `kept`, until at most `allowed` slices of others are
+ * left; the lock is held.  Large runs go first, as they need fewer calls.  Returns how many slices
  * went back.
  */
-static size_t purge(const struct gg_malloc_slab *kept)
+static size_t purge(const struct gg_malloc_slab *kept, size_t allowed)
 {
 	size_t before = dirty.slice_count;
 	unsigned refusals = 0;
 
-	for (unsigned bin = 0; bin < BIN_COUNT; bin++) {
+	allowed += kept != NULL ? kept->slice_count : 0;
+	for (unsigned bin = BIN_COUNT; bin-- > 0 && dirty.slice_count > allowed;) {
 		struct gg_malloc_slab *run, *next;
 
-		for (run = dirty.first[bin]; run != NULL && refusals < REFUSALS_MOST; run = next) {
+		for (run = dirty.first[bin];
+		     run != NULL && dirty.slice_count > allowed && refusals < REFUSALS_MOST;
+		     run = next) {
 			next = run->next;
 			if (kept == NULL || run != kept)
 				refusals += !purge_run(run);
@@ -461,6 +468,35 @@ static void give_lock(void)
 	gg_malloc_lock_give(&gg_malloc_arena_lock);
 }
 
+/*
+ * Takes a dirty run that is too short, and slices of the clean one behind it, for a buffer.  So at
+ * least half of its pages need no page fault.  NULL: none is found in a few tries.
+ */
+static struct gg_malloc_slab *take_joined(size_t slice_count)
+{
+	unsigned tries = JOINED_TRIES;
+
+	for (unsigned bin = bin_of(slice_count); bin >= bin_of(slice_count / 2); bin--) {
+		struct gg_malloc_slab *run = dirty.first[bin], *near, *taken;
+
+		for (; run != NULL && tries > 0; run = run->next, tries--) {
+			size_t first = gg_malloc_slab_slice(run), count = run->slice_count;
+
+			near = free_behind(first + count, true);
+			if (count >= slice_count || near == NULL ||
+			    count + near->slice_count < slice_count)
+				continue;
+			taken = carve(run, first, count);
+			near = carve(near, first + count, slice_count - count);
+			gg_store_relaxed(&near->owner, (uintptr_t)GG_MALLOC_OWNER_NONE);
+			taken->slice_count = (uint32_t)slice_count;
+			set_ends(taken);
+			return taken;
+		}
+	}
+	return NULL;
+}
+
 struct gg_malloc_slab *gg_malloc_arena_take(size_t slice_count, size_t alignment_bytes)
 {
 	int saved_errno = errno;
@@ -475,6 +511,10 @@ struct gg_malloc_slab *gg_malloc_arena_take(size_t slice_count, size_t alignment
 	give_waiting();
 	for (;;) {
 		run = find(&dirty, slice_count, alignment_bytes, &first);
+		if (run == NULL && slice_count >= BUFFER_SLICES && extra <= 1)
+			taken = take_joined(slice_count);
+		if (taken != NULL)
+			break;
 		if (run == NULL)
 			run = find(&clean, slice_count, alignment_bytes, &first);
 		if (run != NULL) {
@@ -482,7 +522,7 @@ struct gg_malloc_slab *gg_malloc_arena_take(size_t slice_count, size_t alignment
 			break;
 		}
 		/* Joined, the clean and dirty runs may be long enough. */
-		if (dirty.slice_count >= slice_count && purge(NULL) != 0)
+		if (dirty.slice_count >= slice_count && purge(NULL, 0) != 0)
 			continue;
 		if (grow(slice_count + extra))
 			continue;
@@ -539,6 +579,7 @@ void gg_malloc_arena_give(struct gg_malloc_slab *slab)
 {
 	int saved_errno = errno;
 	const struct gg_malloc_slab *run;
+	size_t allowed, slice_count = slab->slice_count;
 	uint32_t now_ms;
 
 	gg_store_relaxed(&slab->owner, (uintptr_t)GG_MALLOC_OWNER_NONE);
@@ -553,12 +594,13 @@ void gg_malloc_arena_give(struct gg_malloc_slab *slab)
 	gg_malloc_lock_take(&gg_malloc_arena_lock);
 	give_waiting();
 	run = insert(gg_malloc_slab_slice(slab), slab->slice_count, false, now_ms);
-	/* The rest of the allowance is for slabs. */
-	if (run->slice_count > gg_malloc_purge_kept_slices())
+	/* A buffer stays beside the allowance, but not a run that many slabs have become. */
+	if (run->slice_count > gg_malloc_purge_kept_slices() || slice_count < BUFFER_SLICES)
 		run = NULL;
-	if (dirty.slice_count - (run != NULL ? run->slice_count : 0) >
-	            gg_malloc_purge_allowance(slices_in_use()) &&
-	    (refused_gives == 0 || --refused_gives == 0) && purge(run) == 0)
+	allowed = gg_malloc_purge_allowance(slices_in_use());
+	if (dirty.slice_count - (run != NULL ? run->slice_count : 0) > allowed &&
+	    (refused_gives == 0 || --refused_gives == 0) &&
+	    purge(run, allowed - allowed / PURGED_SHARE) == 0)
 		refused_gives = REFUSED_GIVES;
 	give_lock();
 	errno = saved_errno;
@@ -604,7 +646,7 @@ bool gg_malloc_arena_purge(void)
 		return false;
 	gg_malloc_lock_take(&gg_malloc_arena_lock);
 	give_waiting();
-	any = purge(NULL) != 0;
+	any = purge(NULL, 0) != 0;
 	give_lock();
 	errno = saved_errno;
 	return any;

@@ -15,6 +15,9 @@
 #include "malloc/sampled_slots.h"
 #include "malloc/slow_paths.h"
 
+/* Smaller blocks are copied at little cost. */
+enum { GROWS_FROM_BYTES = 256 };
+
 GG_EXPORT void *geiger_calloc(size_t count, size_t bytes)
 {
 	struct gg_malloc_heap *heap;
@@ -30,7 +33,7 @@ GG_EXPORT void *geiger_calloc(size_t count, size_t bytes)
 		heap = gg_malloc_heap_enter();
 		p = NULL;
 		if (heap != NULL) {
-			p = gg_malloc_large(heap, total, GG_MALLOC_SLICE_BYTES, &is_zero);
+			p = gg_malloc_large(heap, total, total, GG_MALLOC_SLICE_BYTES, &is_zero);
 			gg_malloc_heap_leave(heap);
 		}
 		if (p == NULL)
@@ -87,13 +90,37 @@ static GG_COLD void resize_sample(struct gg_malloc_slab *slab, void *p, size_t b
 	gg_malloc_slots_inform_sampled(p, slab->class, bytes, slot);
 }
 
-static void *move(void *p, size_t usable, size_t bytes)
+/*
+ * Returns a block for one that grows.  It may go on in small steps, so it gets at least a quarter
+ * more room than it had; otherwise each block class and each slice would mean a copy.
+ */
+static void *allocate_grown(size_t usable, size_t bytes)
 {
-	void *moved = geiger_malloc(bytes);
+	size_t room = usable + usable / 4;
+	struct gg_malloc_heap *heap;
+	bool is_zero;
+	void *p;
+
+	if (usable < GROWS_FROM_BYTES || bytes >= room || room > GG_MALLOC_RUN_BYTES_MAX)
+		return geiger_malloc(bytes);
+	heap = gg_malloc_heap_enter();
+	if (heap == NULL)
+		return gg_malloc_fall_back(bytes, 1);
+	p = room <= GG_MALLOC_CLASS_BYTES_MAX
+	            ? gg_malloc_heap_pop(heap, gg_malloc_class_of(room), bytes)
+	            : gg_malloc_large(heap, bytes, room, GG_MALLOC_SLICE_BYTES, &is_zero);
+	gg_malloc_heap_leave(heap);
+	return p != NULL ? p : gg_malloc_fall_back(bytes, 1);
+}
+
+/* Moves the contents of a block of `usable` bytes, of which the first `content_bytes` matter. */
+static void *move(void *p, size_t usable, size_t content_bytes, size_t bytes)
+{
+	void *moved = bytes > usable ? allocate_grown(usable, bytes) : geiger_malloc(bytes);
 
 	if (moved == NULL)
 		return NULL;
-	memcpy(moved, p, usable < bytes ? usable : bytes);
+	memcpy(moved, p, content_bytes < bytes ? content_bytes : bytes);
 	geiger_free(p);
 	return moved;
 }
@@ -112,7 +139,7 @@ static GG_COLD void *resize_guarded(void *p, size_t bytes)
 		return geiger_malloc(bytes);
 	}
 	if (!fits(gg_malloc_class_bytes(block.class), bytes))
-		return move(p, block.bytes, bytes);
+		return move(p, gg_malloc_class_bytes(block.class), block.bytes, bytes);
 	moved = gg_malloc_guard_or_slot(block.home, block.class, bytes, 16, block.class_interval);
 	memcpy(moved, p, block.bytes < bytes ? block.bytes : bytes);
 	gg_malloc_guard_free(p);
@@ -136,14 +163,14 @@ GG_EXPORT void *geiger_realloc(void *p, size_t bytes)
 		return gg_malloc_no_memory();
 	if (slab != NULL && gg_malloc_slab_owner(slab) != GG_MALLOC_OWNER_RUN) {
 		if (!fits(usable, bytes))
-			return move(p, usable, bytes);
+			return move(p, usable, usable, bytes);
 		if (gg_unlikely(gg_malloc_slab_owner(slab) == GG_MALLOC_OWNER_SLOTS))
 			resize_sample(slab, p, bytes);
 		return p;
 	}
 	moved = slab != NULL || gg_malloc_huge_size(p) != 0 ? gg_malloc_large_resize(p, bytes)
 	                                                    : NULL;
-	return moved != NULL ? moved : move(p, usable, bytes);
+	return moved != NULL ? moved : move(p, usable, usable, bytes);
 }
 GG_MALLOC_NAME(realloc, geiger_realloc);
 
@@ -187,7 +214,7 @@ GG_EXPORT void *geiger_aligned_alloc(size_t alignment, size_t bytes)
 	heap->alignment_bytes = alignment;
 	p = class_bytes <= GG_MALLOC_CLASS_BYTES_MAX
 	            ? gg_malloc_heap_pop(heap, gg_malloc_class_of(class_bytes), bytes)
-	            : gg_malloc_large(heap, bytes, alignment, &is_zero);
+	            : gg_malloc_large(heap, bytes, bytes, alignment, &is_zero);
 	heap->alignment_bytes = 0;
 	gg_malloc_heap_leave(heap);
 	return p != NULL ? p : gg_malloc_fall_back(bytes, alignment);
@@ -202,5 +229,6 @@ GG_EXPORT int geiger_malloc_trim(void)
 		gg_malloc_heap_trim(heap);
 		gg_malloc_heap_leave(heap);
 	}
+	gg_malloc_heap_trim_orphan();
 	return gg_malloc_arena_purge() ? 1 : 0;
 }

@@ -8,7 +8,7 @@
 
 enum {
 	ALLOWED_SLICES = 1024, /* 16 MiB */
-	ALLOWED_SHARE = 8,     /* of the memory in use */
+	ALLOWED_SHARE = 4,     /* of the memory in use */
 	LIMIT_SHARE = 32,      /* of a control group's limit */
 	LEAST_SLICES = 16,     /* worth a system call */
 	KEPT_SLICES = 2048,    /* 32 MiB */

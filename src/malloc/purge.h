@@ -3,11 +3,12 @@
  * purge - when free memory goes back to the kernel.
  *
  *   at once   free runs with old contents go back when they are more than is allowed: 16 MiB and
- *             1/8 of the memory in use, and less if a control group has a limit.  The run that was
- *             freed last stays if it has up to 32 MiB, since buffers of that size come again.
+ *             1/4 of the memory in use, and less if a control group has a limit.  The longest runs
+ *             go, until three quarters of that are left.  A run in which a block of 1 MiB or more
+ *             was freed last stays if it has up to 32 MiB, since buffers of that size come again.
  *   by time   a free run goes back when it was not used for a second.  Slow paths of malloc() and
  *             of free() look at the clock.  They also give empty slabs to the arena that their heap
- *             had for so long.
+ *             had for so long, and blocks that the thread that ended last was handed.
  *   on call   geiger_malloc_trim() gives back what can be given.
  *
  * There is no thread for it, so a process that calls nothing keeps what it has.

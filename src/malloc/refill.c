@@ -18,6 +18,8 @@ enum {
 	EXTEND_BYTES = 4096, /* of a fresh slab at once, so that only what is in use is touched */
 	CHECKED_LINKS = 8,   /* of a list of free blocks, for loops */
 	FULL_SHARE = 8,      /* a full slab is of use again when 1/8 of it is free */
+	SHORT_LISTS_FROM_BYTES = 1024, /* larger blocks are handed in short lists */
+	SHORT_LIST_BYTES = 16384,      /* of all blocks of such a list, unless it has just one */
 };
 
 /*
@@ -172,10 +174,35 @@ static struct gg_malloc_block *extend(struct gg_malloc_slab *slab, struct gg_mal
 	return (struct gg_malloc_block *)first;
 }
 
+/* True if so many blocks are no short list. */
+static bool is_long(const struct gg_malloc_slab *slab, uint32_t count)
+{
+	return slab->block_bytes > SHORT_LISTS_FROM_BYTES && count > 1 &&
+	       (size_t)count * slab->block_bytes > SHORT_LIST_BYTES;
+}
+
 /*
- * Takes all free blocks of a slab; NULL: the slab is full.  A slab whose blocks are all free again
- * is extended as well: the class lives from few blocks that come and go, and longer lists need
- * fewer refills.
+ * Takes the blocks that were freed last out of a long list.  They may be in the processor's caches
+ * still, and the program writes to much of such a block.
+ */
+static struct gg_malloc_block *take_short_list(struct gg_malloc_slab *slab, uint32_t *ret_count)
+{
+	struct gg_malloc_block *list = slab->local_free, *last = list;
+	uint32_t count = 1;
+
+	for (; !is_long(slab, count + 1); count++)
+		last = gg_malloc_link_next(last);
+	slab->local_free = gg_malloc_link_next(last);
+	gg_malloc_link_set(last, NULL);
+	slab->countdown += count;
+	*ret_count = count;
+	return list;
+}
+
+/*
+ * Takes the free blocks of a slab, except for long lists; NULL: the slab is full.  A slab whose
+ * blocks are all free again is extended as well: the class lives from few blocks that come and go,
+ * and longer lists need fewer refills.
  */
 static struct gg_malloc_block *take_free(struct gg_malloc_slab *slab, uint32_t *ret_count)
 {
@@ -184,8 +211,11 @@ static struct gg_malloc_block *take_free(struct gg_malloc_slab *slab, uint32_t *
 
 	check_free(slab);
 	gg_assert(slab->bias == 0 && (list == NULL) == (count == 0));
+	if (is_long(slab, count))
+		return take_short_list(slab, ret_count);
 	slab->local_free = NULL;
-	if (slab->extended < slab->capacity && (list == NULL || slab->countdown == 0))
+	if (slab->extended < slab->capacity &&
+	    (list == NULL || (slab->countdown == 0 && !is_long(slab, count + 1))))
 		list = extend(slab, list, &more);
 	*ret_count = count + more;
 	slab->countdown += count + more;

@@ -44,6 +44,8 @@ static struct gg_malloc_heap *first_heap; /* of all; pushed to, never taken from
 static uint64_t heap_count;
 static uint32_t thread_count; /* that have a number */
 static int64_t orphan_count;
+/* The orphan whose thread ended last, if it still has the blocks that it was handed; NULL: none. */
+static struct gg_malloc_heap *untrimmed;
 static uint64_t child_number; /* differs for a child and its siblings: the pid; 0: no child */
 static pthread_once_t key_once = PTHREAD_ONCE_INIT;
 static pthread_key_t key;
@@ -132,8 +134,24 @@ void gg_malloc_heap_visit(struct gg_malloc_heap *heap)
 	client->visit();
 }
 
+static void trim_orphan(struct gg_malloc_heap *heap)
+{
+	if (heap == NULL || !gg_malloc_heap_claim(heap))
+		return; /* a thread has adopted it */
+	gg_malloc_heap_trim(heap);
+	gg_malloc_heap_abandon(heap);
+}
+
+void gg_malloc_heap_trim_orphan(void)
+{
+	/* Sequentially consistent, as claims are: the heap's thread has abandoned it. */
+	trim_orphan(gg_exchange_seq_cst(&untrimmed, NULL));
+}
+
 void gg_malloc_heap_purge(struct gg_malloc_heap *heap)
 {
+	struct gg_malloc_heap *orphan;
+
 	uint32_t now_ms;
 
 	/* First: a clock that another library replaces may allocate. */
@@ -144,6 +162,10 @@ void gg_malloc_heap_purge(struct gg_malloc_heap *heap)
 	if (now_ms - heap->retire_ms >= gg_load_relaxed(&gg_malloc_purge_delay_ms)) {
 		heap->retire_ms = now_ms;
 		gg_malloc_heap_retire(heap);
+		orphan = gg_load_relaxed(&untrimmed);
+		if (orphan != NULL && now_ms - gg_load_relaxed(&orphan->end_ms) >=
+		                              gg_load_relaxed(&gg_malloc_purge_delay_ms))
+			gg_malloc_heap_trim_orphan();
 	}
 	gg_malloc_arena_purge_aged(now_ms);
 }
@@ -175,6 +197,9 @@ static struct gg_malloc_heap *adopt(void)
 
 	if (gg_load_relaxed(&orphan_count) <= 0)
 		return NULL;
+	heap = gg_load_relaxed(&untrimmed);
+	if (heap != NULL && gg_malloc_heap_claim(heap))
+		return heap;
 	for (heap = gg_malloc_first_heap(); heap != NULL; heap = heap->next)
 		if (gg_load_relaxed(&heap->state) == GG_MALLOC_HEAP_ORPHAN &&
 		    gg_malloc_heap_claim(heap))
@@ -210,6 +235,22 @@ static void leave_section(void)
 	gg_malloc_part_leave(GG_MALLOC_PART_HEAP);
 }
 
+/*
+ * A thread that comes next adopts the heap and goes on with the blocks that it was handed.  So they
+ * stay until another thread ends, or for as long as free memory waits (purge.h).
+ */
+static void leave_to_next_thread(struct gg_malloc_heap *heap)
+{
+	struct gg_malloc_heap *last;
+
+	gg_store_relaxed(&heap->end_ms, gg_malloc_purge_clock_ms());
+	gg_malloc_heap_abandon(heap);
+	/* Sequentially consistent: see gg_malloc_heap_trim_orphan(). */
+	last = gg_exchange_seq_cst(&untrimmed, heap);
+	if (last != heap)
+		trim_orphan(last);
+}
+
 /* Runs when a thread ends: its destructors may still allocate, in this round and the next ones. */
 static void end_thread(void *user)
 {
@@ -227,8 +268,7 @@ static void end_thread(void *user)
 		return;
 	}
 	own_heap = NULL;
-	gg_malloc_heap_trim(heap);
-	gg_malloc_heap_abandon(heap);
+	leave_to_next_thread(heap);
 }
 
 void gg_malloc_forked(void)

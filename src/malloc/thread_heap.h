@@ -79,6 +79,7 @@ struct gg_malloc_heap {
 	uint32_t purge_countdown;    /* slow paths until one looks at the clock (purge.h) */
 	uint32_t retire_ms;          /* when empty slabs were last looked at */
 	uint32_t end_rounds;         /* rounds of destructors that the thread's end has had */
+	uint32_t end_ms;             /* when its last thread ended */
 	struct gg_malloc_heap *next; /* in the list of all heaps; they are never freed */
 
 	/* Other threads touch these members. */
@@ -169,6 +170,9 @@ GG_COLD void gg_malloc_heap_trim(struct gg_malloc_heap *heap);
  * that were handed none since.
  */
 GG_COLD void gg_malloc_heap_retire(struct gg_malloc_heap *heap);
+
+/* Trims the heap whose thread ended last, unless another thread has adopted it. */
+GG_COLD void gg_malloc_heap_trim_orphan(void);
 
 /* Looks at the clock, after some slow paths (purge.h). */
 static inline void gg_malloc_heap_count_visit(struct gg_malloc_heap *heap);

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""proof_python_tests.py [--whole | --only MODULE,...] [--pythons VERSION,...] [--jobs N] [--malloc LIBRARY]
+"""proof_python_tests.py [--whole | --only MODULE,...] [--pythons VERSION,...] [--jobs N]
+                      [--malloc LIBRARY]
 
 Python's own tests have the same results with and without the adapter.
 

@@ -191,6 +191,54 @@ TEST(a_run_grows_and_shrinks_in_place)
 	geiger_free(q);
 }
 
+/* Each move leaves a quarter more room: there are 18 such steps from 256 bytes to 16 KiB. */
+TEST(a_block_that_grows_in_small_steps_is_copied_a_few_times)
+{
+	unsigned moves = 0;
+	char *p = geiger_malloc(256);
+
+	for (size_t bytes = 256; bytes <= 16384; bytes += 8) {
+		char *moved = geiger_realloc(p, bytes);
+
+		REQUIRE(moved != NULL);
+		moves += moved != p;
+		p = moved;
+		memset(p, 1, bytes);
+		CHECK(geiger_malloc_usable_size(p) >= bytes);
+		CHECK(geiger_malloc_usable_size(p) <= bytes + bytes / 2 + 16);
+	}
+	CHECK_MSG(moves <= 19, "%u moves", moves);
+	geiger_free(p);
+	/* One that grows by more gets what it asks for. */
+	p = geiger_realloc(geiger_malloc(1024), 2048);
+	CHECK_EQ_U64(geiger_malloc_usable_size(p), 2048);
+	geiger_free(p);
+	CHECK_EQ_PTR(gg_malloc_validate(), NULL);
+}
+
+/* A list of such blocks has one of them, and the block that was freed last is the next one. */
+TEST(large_blocks_that_come_and_go_are_the_same)
+{
+	void *blocks[10], *first, *p;
+
+	for (unsigned i = 0; i < GG_COUNT(blocks); i++)
+		blocks[i] = geiger_malloc(20000);
+	for (unsigned i = 0; i < GG_COUNT(blocks); i++)
+		geiger_free(blocks[i]);
+	/* The rest of a list that was handed before. */
+	for (unsigned i = 0; i < GG_COUNT(blocks); i++)
+		geiger_free(geiger_malloc(20000));
+	first = geiger_malloc(20000);
+	for (unsigned i = 0; i < 100; i++) {
+		geiger_free(first);
+		p = geiger_malloc(20000);
+		CHECK_EQ_PTR(p, first);
+		first = p;
+	}
+	geiger_free(first);
+	CHECK_EQ_PTR(gg_malloc_validate(), NULL);
+}
+
 TEST(a_huge_block_is_resized_without_a_copy_and_unmapped)
 {
 	size_t bytes = GG_MALLOC_RUN_BYTES_MAX + 1, before = gg_malloc_huge_total_bytes();

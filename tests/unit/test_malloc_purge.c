@@ -115,6 +115,52 @@ TEST(neighbors_that_were_given_back_one_by_one_are_no_blocks)
 	CHECK_EQ_U64(large.run_count, before);
 }
 
+/* Most of the allowed memory stays for the next blocks. */
+TEST(memory_over_the_allowance_goes_back_and_the_rest_stays)
+{
+	enum { COUNT = 1000 };
+	static void *blocks[COUNT];
+	size_t most;
+
+	begin();
+	for (size_t i = 0; i < COUNT; i++)
+		blocks[i] = memset(geiger_malloc(60000), 1, 60000);
+	/* Every second one, so that none is joined: 32 MB, of which 16 MiB and a quarter of what is
+	 * in use may stay. */
+	for (size_t i = 0; i < COUNT; i += 2)
+		geiger_free(blocks[i]);
+	most = 16 * MIB + used_bytes() / 4;
+	CHECK_MSG(dirty_bytes() <= most, "%zu bytes are dirty", dirty_bytes());
+	CHECK_MSG(dirty_bytes() >= most / 2, "%zu bytes are dirty", dirty_bytes());
+	for (size_t i = 1; i < COUNT; i += 2)
+		geiger_free(blocks[i]);
+	CHECK_MSG(dirty_bytes() <= 16 * MIB, "%zu bytes are dirty", dirty_bytes());
+	CHECK_EQ_PTR(gg_malloc_validate(), NULL);
+}
+
+/* The buffer needs fresh pages only for what the free run before them lacks. */
+TEST(a_buffer_takes_a_free_run_and_the_clean_one_behind_it)
+{
+	char *p, *q;
+
+	begin();
+	p = memset(geiger_malloc(6 * MIB), 1, 6 * MIB);
+	geiger_free(p);
+	CHECK(dirty_bytes() >= 6 * MIB);
+	q = geiger_malloc(9 * MIB);
+	CHECK_EQ_PTR(q, p);
+	CHECK_MSG(dirty_bytes() < MIB, "%zu bytes are dirty", dirty_bytes());
+	memset(q, 2, 9 * MIB);
+	CHECK_EQ_PTR(gg_malloc_validate(), NULL);
+	geiger_free(q);
+	/* It has old contents, so these must be cleared. */
+	q = geiger_calloc(1, 9 * MIB);
+	for (size_t i = 0; i < 9 * MIB; i += 512)
+		CHECK_EQ_U64((uint64_t)q[i], 0);
+	geiger_free(q);
+	CHECK_EQ_PTR(gg_malloc_validate(), NULL);
+}
+
 /* The clock has 32 bits: after 25 days, an early time looks like a later one. */
 TEST(a_process_that_slept_for_weeks_gives_memory_back)
 {
@@ -285,7 +331,7 @@ TEST(less_is_kept_near_the_limit_of_a_control_group)
 
 	begin();
 	CHECK_EQ_U64(gg_malloc_purge_allowance(0), 16 * slices_of_mib);
-	CHECK_EQ_U64(gg_malloc_purge_allowance(800 * slices_of_mib), 116 * slices_of_mib);
+	CHECK_EQ_U64(gg_malloc_purge_allowance(800 * slices_of_mib), 216 * slices_of_mib);
 	gg_malloc_purge_limit_bytes = 1024 * MIB;
 	CHECK_EQ_U64(gg_malloc_purge_allowance(800 * slices_of_mib), 32 * slices_of_mib);
 	CHECK_EQ_U64(gg_malloc_purge_allowance(890 * slices_of_mib), 6 * slices_of_mib);

@@ -14,6 +14,7 @@
 #include "emulated.h"
 #include "malloc/arena.h"
 #include "malloc/malloc_check.h"
+#include "malloc/purge.h"
 #include "malloc_trace.h"
 #include "test.h"
 
@@ -185,6 +186,52 @@ TEST(blocks_outlive_their_thread_and_heaps_are_adopted)
 }
 
 /* A thread that only frees gives memory of ended threads back. */
+static void *use_many_classes(void *user)
+{
+	(void)user;
+	for (size_t bytes = 16; bytes <= 8192; bytes += bytes / 8 < 16 ? 16 : bytes / 8)
+		geiger_free(memset(geiger_malloc(bytes), 1, bytes));
+	return NULL;
+}
+
+static void run_threads_at_once(unsigned count)
+{
+	pthread_t threads[16];
+
+	for (unsigned i = 0; i < count; i++)
+		REQUIRE(pthread_create(&threads[i], NULL, use_many_classes, NULL) == 0);
+	for (unsigned i = 0; i < count; i++)
+		pthread_join(threads[i], NULL);
+}
+
+/* The thread that ended last leaves its blocks to the next one; the other ones give them back. */
+TEST(one_ended_thread_keeps_what_it_was_handed_for_a_while)
+{
+	size_t before, one;
+
+	/* First, because heaps of earlier tests have blocks as well. */
+	run_threads_at_once(1);
+	geiger_malloc_trim();
+	before = bytes_in_use();
+	run_threads_at_once(1);
+	one = bytes_in_use() - before;
+	CHECK(one > 0);
+	run_threads_at_once(16);
+	CHECK_MSG(bytes_in_use() - before <= one, "%zu bytes after one thread, %zu after many", one,
+	          bytes_in_use() - before);
+	geiger_malloc_trim();
+	CHECK_MSG(bytes_in_use() <= before, "%zu bytes are left of %zu", bytes_in_use(), before);
+	before = bytes_in_use();
+	run_threads_at_once(1);
+	CHECK(bytes_in_use() > before);
+	/* As if the time was over. */
+	gg_malloc_arena_set_delay(0);
+	gg_malloc_heap_purge(gg_malloc_thread_heap);
+	gg_malloc_arena_set_delay(GG_MALLOC_PURGE_DELAY_MS);
+	CHECK_MSG(bytes_in_use() <= before, "%zu bytes are left of %zu", bytes_in_use(), before);
+	CHECK_EQ_PTR(gg_malloc_validate(), NULL);
+}
+
 TEST(memory_of_ended_threads_is_reclaimed_by_whoever_frees_it)
 {
 	enum { THREADS = 8, BLOCKS = 400 };
