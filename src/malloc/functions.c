@@ -15,8 +15,11 @@
 #include "malloc/sampled_slots.h"
 #include "malloc/slow_paths.h"
 
-/* Smaller blocks are copied at little cost. */
-enum { GROWS_FROM_BYTES = 256 };
+/*
+ * Smaller blocks are copied at little cost, and many programs have many that grow once: with room
+ * for more, redis would need 14 % more memory.  Runs grow in place where there is room behind them.
+ */
+enum { GROWS_FROM_BYTES = 9216 };
 
 GG_EXPORT void *geiger_calloc(size_t count, size_t bytes)
 {
@@ -33,7 +36,7 @@ GG_EXPORT void *geiger_calloc(size_t count, size_t bytes)
 		heap = gg_malloc_heap_enter();
 		p = NULL;
 		if (heap != NULL) {
-			p = gg_malloc_large(heap, total, total, GG_MALLOC_SLICE_BYTES, &is_zero);
+			p = gg_malloc_large(heap, total, GG_MALLOC_SLICE_BYTES, &is_zero);
 			gg_malloc_heap_leave(heap);
 		}
 		if (p == NULL)
@@ -92,23 +95,20 @@ static GG_COLD void resize_sample(struct gg_malloc_slab *slab, void *p, size_t b
 
 /*
  * Returns a block for one that grows.  It may go on in small steps, so it gets at least a quarter
- * more room than it had; otherwise each block class and each slice would mean a copy.
+ * more room than it had; otherwise each block class would mean a copy.
  */
 static void *allocate_grown(size_t usable, size_t bytes)
 {
 	size_t room = usable + usable / 4;
 	struct gg_malloc_heap *heap;
-	bool is_zero;
 	void *p;
 
-	if (usable < GROWS_FROM_BYTES || bytes >= room || room > GG_MALLOC_RUN_BYTES_MAX)
+	if (usable < GROWS_FROM_BYTES || bytes >= room || room > GG_MALLOC_CLASS_BYTES_MAX)
 		return geiger_malloc(bytes);
 	heap = gg_malloc_heap_enter();
 	if (heap == NULL)
 		return gg_malloc_fall_back(bytes, 1);
-	p = room <= GG_MALLOC_CLASS_BYTES_MAX
-	            ? gg_malloc_heap_pop(heap, gg_malloc_class_of(room), bytes)
-	            : gg_malloc_large(heap, bytes, room, GG_MALLOC_SLICE_BYTES, &is_zero);
+	p = gg_malloc_heap_pop(heap, gg_malloc_class_of(room), bytes);
 	gg_malloc_heap_leave(heap);
 	return p != NULL ? p : gg_malloc_fall_back(bytes, 1);
 }
@@ -214,7 +214,7 @@ GG_EXPORT void *geiger_aligned_alloc(size_t alignment, size_t bytes)
 	heap->alignment_bytes = alignment;
 	p = class_bytes <= GG_MALLOC_CLASS_BYTES_MAX
 	            ? gg_malloc_heap_pop(heap, gg_malloc_class_of(class_bytes), bytes)
-	            : gg_malloc_large(heap, bytes, bytes, alignment, &is_zero);
+	            : gg_malloc_large(heap, bytes, alignment, &is_zero);
 	heap->alignment_bytes = 0;
 	gg_malloc_heap_leave(heap);
 	return p != NULL ? p : gg_malloc_fall_back(bytes, alignment);

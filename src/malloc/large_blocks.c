@@ -71,8 +71,8 @@ static struct gg_malloc_huge_note note_of(const void *p, const struct gg_malloc_
 	return note;
 }
 
-void *gg_malloc_large(struct gg_malloc_heap *heap, size_t bytes, size_t room_bytes,
-                      size_t alignment_bytes, bool *ret_is_zero)
+void *gg_malloc_large(struct gg_malloc_heap *heap, size_t bytes, size_t alignment_bytes,
+                      bool *ret_is_zero)
 {
 	struct gg_draw draw;
 	bool is_sample = decide(heap, bytes, &draw);
@@ -81,15 +81,14 @@ void *gg_malloc_large(struct gg_malloc_heap *heap, size_t bytes, size_t room_byt
 
 	if (alignment_bytes < GG_MALLOC_SLICE_BYTES)
 		alignment_bytes = GG_MALLOC_SLICE_BYTES;
-	if (room_bytes <= GG_MALLOC_RUN_BYTES_MAX && alignment_bytes <= GG_MALLOC_RUN_BYTES_MAX)
-		run = gg_malloc_arena_take(slices_of(room_bytes + (room_bytes == 0)),
-		                           alignment_bytes);
+	if (bytes <= GG_MALLOC_RUN_BYTES_MAX && alignment_bytes <= GG_MALLOC_RUN_BYTES_MAX)
+		run = gg_malloc_arena_take(slices_of(bytes + (bytes == 0)), alignment_bytes);
 	if (run != NULL) {
 		*ret_is_zero = run->is_zero;
 		p = gg_malloc_slab_start(run);
 	} else {
 		/* A block for which the arena has no place is huge as well. */
-		p = gg_malloc_huge_alloc(room_bytes + (room_bytes == 0), alignment_bytes);
+		p = gg_malloc_huge_alloc(bytes + (bytes == 0), alignment_bytes);
 		if (p == NULL)
 			return NULL;
 		*ret_is_zero = true;

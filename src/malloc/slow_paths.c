@@ -86,7 +86,7 @@ void *gg_malloc_slow(size_t bytes)
 	else if (gg_likely(bytes <= GG_MALLOC_CLASS_BYTES_MAX))
 		p = gg_malloc_heap_pop(heap, gg_malloc_class_of(bytes), bytes);
 	else
-		p = gg_malloc_large(heap, bytes, bytes, GG_MALLOC_SLICE_BYTES, &is_zero);
+		p = gg_malloc_large(heap, bytes, GG_MALLOC_SLICE_BYTES, &is_zero);
 	gg_malloc_heap_leave(heap);
 	return gg_likely(p != NULL) ? p : gg_malloc_fall_back(bytes, 1);
 }

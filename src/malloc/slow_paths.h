@@ -23,11 +23,10 @@ GG_APART void gg_malloc_free_outside(void *p);
 GG_APART void gg_malloc_free_special(struct gg_malloc_slab *slab, void *p);
 
 /*
- * A run or huge block for a request of `bytes`, with room for at least room_bytes.  alignment_bytes
- * is a power of two; *ret_is_zero: its bytes are 0.
+ * A run or huge block.  alignment_bytes is a power of two; *ret_is_zero: its bytes are 0.
  */
-void *gg_malloc_large(struct gg_malloc_heap *heap, size_t bytes, size_t room_bytes,
-                      size_t alignment_bytes, bool *ret_is_zero);
+void *gg_malloc_large(struct gg_malloc_heap *heap, size_t bytes, size_t alignment_bytes,
+                      bool *ret_is_zero);
 
 /* Resizes a run or huge block, without a copy.  NULL: it cannot be done, and nothing changed. */
 void *gg_malloc_large_resize(void *p, size_t bytes);
