@@ -24,6 +24,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import textwrap
 import time
 
 LOADS = os.environ["MALLOC_LOADS"]
@@ -302,7 +303,7 @@ def say_ratios(runs, title, member, unit, scale, base):
     say(f"\n{title}:\n")
     say_table(["", f"{base}, {unit}", *others, f"{SAMPLED} to the best"], [*rows, ["geometric mean", "", *means]])
     if member != "wall_s":
-        say(f"\nAbove {LOSS} of the best: {', '.join(losses) or 'none'}.")
+        say("\n" + textwrap.fill(f"Above {LOSS} of the best: {', '.join(losses) or 'none'}.", 100))
 
 
 def say_all(runs, what):
