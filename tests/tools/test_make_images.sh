@@ -22,7 +22,7 @@ draw() {
 
 # pipeline.svg is drawn by hand.
 pictures() {
-	(cd docs/images && ls | grep -v '^pipeline.svg$')
+	find docs/images -type f ! -name pipeline.svg -printf '%f\n' | sort
 }
 
 # The first bytes of a PNG have its format and, in bytes 16 to 24, its size.
