@@ -48,4 +48,14 @@ struct gg_session_fork {
 	uint64_t ancestor_start_ns;
 	uint64_t fork_ns;  /* CLOCK_MONOTONIC just before the fork */
 	uint64_t noted_ns; /* ... and after it, when the child wrote this */
+	/*
+	 * The same of the fork by which the ancestor left what the child holds: its own fork, or
+	 * the one of an idle process between the two.
+	 */
+	uint64_t held_fork_ns, held_noted_ns;
+	uint32_t is_elsewhere; /* 1: pid is of another namespace than the recorder's */
+	uint32_t mark;         /* GG_SESSION_FORK_MARK */
 };
+
+/* Ends each record, so that a reader finds the next one behind bytes that a full disk left. */
+#define GG_SESSION_FORK_MARK UINT32_C(0x6b726f66)

@@ -60,7 +60,10 @@ static void end_interrupted_attach(void)
 static void note_child(const struct gg_thread *t)
 {
 	struct gg_region_header *parents = gg_process.region.header;
-	struct gg_session_fork fork = { .fork_ns = t->fork_ns };
+	struct gg_session_fork fork = { .fork_ns = t->fork_ns,
+		                        .held_fork_ns = gg_process.held_fork_ns,
+		                        .held_noted_ns = gg_process.held_noted_ns,
+		                        .mark = GG_SESSION_FORK_MARK };
 
 	if (!gg_recorded_session_exists() || parents == NULL ||
 	    gg_load_relaxed(&gg_process.state) != GG_PROCESS_RUNNING)
@@ -69,6 +72,7 @@ static void note_child(const struct gg_thread *t)
 	fork.ancestor_start_ns = parents->start_monotonic_ns;
 	fork.noted_ns = gg_clock_monotonic_ns();
 	fork.pid = gg_seccomp_is_entered() ? 0 : (uint32_t)getpid();
+	fork.is_elsewhere = fork.pid != 0 && gg_recorded_session_is_elsewhere();
 	if (fork.pid == 0 || !gg_recorded_session_note_fork(&fork))
 		gg_add_relaxed(&parents->counters[GG_COUNT_UNNOTED_CHILDREN], 1);
 }
@@ -84,6 +88,10 @@ void gg_fork_handlers_in_child(void)
 	 */
 	if (gg_load_relaxed(&gg_process.same_process) == NULL)
 		return;
+	if (gg_process.held_fork_ns == 0) {
+		gg_process.held_fork_ns = t->fork_ns;
+		gg_process.held_noted_ns = gg_clock_monotonic_ns();
+	}
 	note_child(t);
 	/*
 	 * A handler on the sample path forked this child, which may return there and finish what

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -47,16 +48,19 @@ bool gg_recorded_session_next_directory(char ret_path[GG_REGION_PATH_MAX])
 static bool append_to(const char *name, const void *data, size_t bytes)
 {
 	char path[GG_REGION_PATH_MAX];
-	bool is_written;
-	int fd;
+	bool is_written = false;
+	int fd, cancel;
 
 	if (!gg_recorded_session_exists() || !name_beside(path, name))
 		return false;
+	/* open(), write() and close() are cancellation points, and fork() is none. */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	fd = gg_syscall_open_shared(path, O_WRONLY | O_APPEND);
-	if (fd < 0)
-		return false;
-	is_written = gg_agent_log_write(fd, data, bytes);
-	close(fd);
+	if (fd >= 0) {
+		is_written = gg_agent_log_write(fd, data, bytes);
+		close(fd);
+	}
+	pthread_setcancelstate(cancel, NULL);
 	return is_written;
 }
 
@@ -90,6 +94,15 @@ static bool is_in_other_namespace(void)
 	at = stpcpy(at, gg_digits(gg_process.options.recorder_namespace, digits));
 	stpcpy(at, "]");
 	return strcmp(own, expected) != 0;
+}
+
+bool gg_recorded_session_is_elsewhere(void)
+{
+	int saved_errno = errno;
+	bool is_elsewhere = is_in_other_namespace();
+
+	errno = saved_errno;
+	return is_elsewhere;
 }
 
 bool gg_recorded_session_is_over(void)

@@ -25,6 +25,9 @@ bool gg_recorded_session_exists(void);
  */
 GG_COLD bool gg_recorded_session_is_over(void);
 
+/* True in a pid namespace other than the recorder's, where the pid means nothing to it. */
+GG_COLD bool gg_recorded_session_is_elsewhere(void);
+
 /* Finds the session's second directory, which has more room.  False: the session has only one. */
 GG_COLD bool gg_recorded_session_next_directory(char ret_path[GG_REGION_PATH_MAX]);
 

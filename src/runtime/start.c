@@ -137,6 +137,7 @@ static int start(const struct gg_agent_request *request)
 	gg_process.interval_bytes = (uint64_t)gg_process.options.sampler.sampling_interval;
 	gg_process.is_active = gg_process.options.region.active;
 	gg_process.fork_ns = 0; /* this region inherits nothing */
+	gg_process.held_fork_ns = gg_process.held_noted_ns = 0;
 	gg_process.startup_used_bytes = 0;
 	gg_process.next_stream = 0;
 	/* Samplers and blocks of an earlier region differ from these two from now on. */
@@ -368,6 +369,7 @@ static bool adopt(bool is_seeded)
 		return false;
 	}
 	gg_assert(gg_process.region.header != parents);
+	gg_process.held_fork_ns = gg_process.held_noted_ns = 0;
 	gg_sigbus_guard_remove(parents);
 	if (gg_exact_mode_is_on())
 		gg_exact_mode_adopted();

@@ -315,12 +315,16 @@ static struct held held_by(struct scene *scene, uint32_t process)
 /* Notes a fork as the child's agent would. */
 static void note_fork(struct scene *scene, pid_t child, uint64_t fork_ns)
 {
+	uint64_t now_ns = gg_clock_monotonic_ns();
 	const struct gg_region_header *header = &scene->set.first->target->reader.header;
 	const struct gg_session_fork fork = { .pid = (uint32_t)child,
 		                              .ancestor_pid = header->pid,
 		                              .ancestor_start_ns = header->start_monotonic_ns,
 		                              .fork_ns = fork_ns,
-		                              .noted_ns = gg_clock_monotonic_ns() };
+		                              .noted_ns = now_ns,
+		                              .held_fork_ns = fork_ns,
+		                              .held_noted_ns = now_ns,
+		                              .mark = GG_SESSION_FORK_MARK };
 
 	scene->set.directory.forks_fd = openat(scene->set.directory.fd, GG_SESSION_FORKS,
 	                                       O_RDWR | O_CREAT | O_CLOEXEC, 0600);

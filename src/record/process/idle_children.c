@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -24,6 +25,7 @@ enum {
 	READ_AT_ONCE = 64,
 	SAMPLES_MAX = 1 << 20, /* of all idle children of a session */
 	EXAMINED_CLOSELY = 8,  /* with more children, each is examined once a second */
+	DESCRIPTORS_EACH = 2,  /* pidfd and region_fd */
 };
 
 #define SHORT_NS (100 * GG_NS_PER_MS)
@@ -113,14 +115,31 @@ static void ticks_of(const struct gg_session_fork *fork, uint64_t *ret_least, ui
 }
 
 /*
+ * False if idle children have a quarter of the recorder's descriptors, because active processes
+ * need the others.  Further children are polled, and count in upper ends alone.
+ */
+static bool may_open(const struct gg_process_set *set)
+{
+	struct rlimit limit;
+
+	return getrlimit(RLIMIT_NOFILE, &limit) == 0 &&
+	       set->idle_open_count < limit.rlim_cur / 4 / DESCRIPTORS_EACH;
+}
+
+/*
  * Opens the child.  If its pid has another start, it has ended, or its pid is of another
  * namespace.  The descriptor comes first, so that a right start proves that it is the child's.
  */
-static void open_child(struct gg_idle_child *child)
+static void open_child(const struct gg_process_set *set, struct gg_idle_child *child)
 {
 	uint64_t least, most;
 
-	child->pidfd = gg_member_open_pidfd(child->fork.pid);
+	child->pidfd = -1;
+	child->is_elsewhere = child->fork.is_elsewhere != 0;
+	if (child->is_elsewhere)
+		return;
+	if (may_open(set))
+		child->pidfd = gg_member_open_pidfd(child->fork.pid);
 	child->start_ticks = gg_process_alive_start_ticks(child->fork.pid);
 	ticks_of(&child->fork, &least, &most);
 	if (child->start_ticks >= least && child->start_ticks <= most)
@@ -153,7 +172,8 @@ static void find_ancestor(const struct gg_process_set *set, struct gg_idle_child
 	ancestor = child->ancestor != 0 ? find_target(set, child->ancestor) : NULL;
 	if (ancestor == NULL || ancestor->reader.fd < 0)
 		return;
-	child->region_fd = fcntl(ancestor->reader.fd, F_DUPFD_CLOEXEC, 0);
+	if (may_open(set))
+		child->region_fd = fcntl(ancestor->reader.fd, F_DUPFD_CLOEXEC, 0);
 	name_region(set, ancestor, child->region);
 	/* Its pid may be of another namespace, in which it has another one. */
 	if (child->is_over && ancestor->pid != ancestor->reader.header.pid) {
@@ -167,7 +187,8 @@ static void add(struct gg_process_set *set, const struct gg_session_fork *fork)
 	struct gg_idle_child *child;
 
 	if (fork->pid == 0 || fork->fork_ns > fork->noted_ns ||
-	    fork->noted_ns > gg_clock_monotonic_ns() ||
+	    fork->noted_ns > gg_clock_monotonic_ns() || fork->held_fork_ns > fork->fork_ns ||
+	    fork->held_noted_ns > fork->noted_ns || fork->held_fork_ns > fork->held_noted_ns ||
 	    gg_lineage_has_fork(&set->targets.lineage, fork->pid, fork->fork_ns))
 		return;
 	child = calloc(1, sizeof(*child));
@@ -179,9 +200,10 @@ static void add(struct gg_process_set *set, const struct gg_session_fork *fork)
 		                         .idle_ns = fork->noted_ns,
 		                         .region_fd = -1,
 		                         .next = set->idle_children };
-	open_child(child);
+	open_child(set, child);
 	child->over_scan = set->scan_count;
 	find_ancestor(set, child);
+	set->idle_open_count += child->pidfd >= 0 || child->region_fd >= 0;
 	set->idle_children = child;
 }
 
@@ -190,6 +212,10 @@ void gg_idle_children_read(struct gg_process_set *set)
 	struct gg_session_fork forks[READ_AT_ONCE];
 	size_t count;
 
+	set->idle_open_count = 0;
+	for (const struct gg_idle_child *child = set->idle_children; child != NULL;
+	     child = child->next)
+		set->idle_open_count += child->pidfd >= 0 || child->region_fd >= 0;
 	do {
 		count = gg_session_directory_read_forks(&set->directory, forks, READ_AT_ONCE);
 		for (size_t i = 0; i < count && set->writer->status == 0; i++)
@@ -317,7 +343,7 @@ out:
 struct held_scan {
 	struct gg_idle_child *child;
 	const struct gg_lineage_process *ancestor;
-	int64_t fork_ns, noted_ns; /* in session time */
+	int64_t fork_ns, noted_ns; /* in session time: when it left the ancestor */
 	GG_ARRAY(struct gg_profile_sample) samples;
 	uint64_t unknown_count; /* blocks of which nobody knows if it held them */
 };
@@ -426,7 +452,7 @@ static void write_child(struct gg_process_set *set, struct held_scan *scan)
 	child->record = (struct gg_profile_process){
 		.pid = child->fork.pid,
 		.parent = scan->ancestor->id,
-		.start_ns = scan->fork_ns,
+		.start_ns = gg_profile_writer_time(writer, child->fork.fork_ns),
 		.end_ns = GG_TIME_NONE,
 		.exe = ancestor != NULL ? copy_of(ancestor->record.exe) : NULL,
 		.command = ancestor != NULL ? copy_of(ancestor->record.command) : NULL,
@@ -469,7 +495,7 @@ static bool has_outlived(const struct gg_process_set *set, const struct gg_idle_
 	const struct gg_target *ancestor = find_target(set, child->ancestor);
 
 	return ancestor == NULL || ancestor->is_finished || gg_reconcile_is_lossy(ancestor) ||
-	       ancestor->last_free_ns >= child->fork.fork_ns;
+	       ancestor->last_free_ns >= child->fork.held_fork_ns;
 }
 
 /*
@@ -504,8 +530,8 @@ static void settle(struct gg_process_set *set, struct gg_idle_child *child)
 	struct held_scan scan = {
 		.child = child,
 		.ancestor = ancestor,
-		.fork_ns = gg_profile_writer_time(writer, child->fork.fork_ns),
-		.noted_ns = gg_profile_writer_time(writer, child->fork.noted_ns),
+		.fork_ns = gg_profile_writer_time(writer, child->fork.held_fork_ns),
+		.noted_ns = gg_profile_writer_time(writer, child->fork.held_noted_ns),
 	};
 	struct gg_target *target = find_target(set, child->ancestor);
 	bool is_idle = !child->is_over || child->end_ns - child->fork.fork_ns >= SHORT_NS;

@@ -23,7 +23,8 @@
  * Cost      none without forks.  Each child takes two descriptors while it is idle, and at its end
  *           a scan over the samples of the profile, some 0.2 s for a million.  These take a tenth
  *           of the time at most, and after a million samples there are no more: then children have
- *           the counter alone.
+ *           the counter alone.  Idle children have a quarter of the recorder's descriptors; further
+ *           ones count in upper ends.
  * Long      a child that is idle for ten minutes is written then, and its end later.  If it wakes
  *           up, its process in the profile becomes that of its region.
  * Misses    children of a bare clone(), which runs no code of the agent.

@@ -47,6 +47,7 @@ struct gg_process_set {
 	uint64_t left_out_count;
 	struct gg_idle_child *idle_children; /* process/idle_children.h */
 	uint64_t idle_sample_count;          /* of all of these that have ended */
+	uint32_t idle_open_count;            /* of these that have descriptors */
 	/* How the command's own process ended; "": it lives. */
 	char command_ending[GG_EXIT_STATUS_TEXT_BYTES];
 	struct gg_findings findings;

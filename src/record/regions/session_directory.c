@@ -354,18 +354,22 @@ size_t gg_session_directory_read_forks(struct gg_session_directory *directory,
                                        struct gg_session_fork *ret_forks, size_t count)
 {
 	int64_t before = directory->forks_read_bytes / FORKS_BYTES;
-	ssize_t got = directory->forks_fd >= 0
-	                      ? pread(directory->forks_fd, ret_forks, count * sizeof(*ret_forks),
-	                              directory->forks_read_bytes)
-	                      : 0;
+	size_t found = 0;
 
-	count = got > 0 ? (size_t)got / sizeof(*ret_forks) : 0;
-	directory->forks_read_bytes += (int64_t)(count * sizeof(*ret_forks));
+	while (found < count && directory->forks_fd >= 0 &&
+	       pread(directory->forks_fd, &ret_forks[found], sizeof(*ret_forks),
+	             directory->forks_read_bytes) == (ssize_t)sizeof(*ret_forks)) {
+		bool is_whole = ret_forks[found].mark == GG_SESSION_FORK_MARK;
+
+		/* A record that had no room, or that is not the agent's: the next one is behind it. */
+		directory->forks_read_bytes += is_whole ? (int64_t)sizeof(*ret_forks) : 1;
+		found += is_whole;
+	}
 	/* A program that forks for days must not fill the memory. */
 	if (directory->forks_read_bytes / FORKS_BYTES > before)
 		(void)!fallocate(directory->forks_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0,
 		                 directory->forks_read_bytes);
-	return count;
+	return found;
 }
 
 bool gg_session_directory_has_region(const struct gg_session_directory *directory)
