@@ -49,8 +49,8 @@ struct gg_session_fork {
 	uint64_t fork_ns;  /* CLOCK_MONOTONIC just before the fork */
 	uint64_t noted_ns; /* ... and after it, when the child wrote this */
 	/*
-	 * The same of the fork by which the ancestor left what the child holds: its own fork, or
-	 * the one of an idle process between the two.
+	 * The child holds what its ancestor held at these times: those of its own fork, or of the
+	 * fork of an idle process between the two.
 	 */
 	uint64_t held_fork_ns, held_noted_ns;
 	uint32_t is_elsewhere; /* 1: pid is of another namespace than the recorder's */

@@ -59,7 +59,10 @@ struct gg_process {
 	uint32_t pid;        /* of the process that made the region, or tried to */
 	/* As of the fork, in a child that gg_fork_handlers_in_child() has noticed; otherwise 0. */
 	uint64_t fork_ns;
-	/* Of the fork since which no process made a region; 0: this process has made its own. */
+	/*
+	 * The times of the fork at which an ancestor held what this process holds, as in struct
+	 * gg_session_fork; 0: this process has a region of its own.
+	 */
 	uint64_t held_fork_ns, held_noted_ns;
 	uint32_t parent_pid;
 	struct gg_environment options; /* constant while RUNNING */

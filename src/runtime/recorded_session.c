@@ -53,7 +53,7 @@ static bool append_to(const char *name, const void *data, size_t bytes)
 
 	if (!gg_recorded_session_exists() || !name_beside(path, name))
 		return false;
-	/* open(), write() and close() are cancellation points, and fork() is none. */
+	/* Cancellation at open() or write() would end a child within its fork(). */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	fd = gg_syscall_open_shared(path, O_WRONLY | O_APPEND);
 	if (fd >= 0) {

@@ -361,7 +361,7 @@ size_t gg_session_directory_read_forks(struct gg_session_directory *directory,
 	             directory->forks_read_bytes) == (ssize_t)sizeof(*ret_forks)) {
 		bool is_whole = ret_forks[found].mark == GG_SESSION_FORK_MARK;
 
-		/* A record that had no room, or that is not the agent's: the next one is behind it. */
+		/* A full disk leaves a part of a record, and the next one is behind it. */
 		directory->forks_read_bytes += is_whole ? (int64_t)sizeof(*ret_forks) : 1;
 		found += is_whole;
 	}
