@@ -110,7 +110,8 @@ static void copy(const char *library)
 static void deep(const char *library)
 {
 	void *handle = dlopen(library, RTLD_NOW | RTLD_DEEPBIND);
-	void *(*deep_malloc)(size_t), *(*deep_realloc)(void *, size_t);
+	void *(*deep_malloc)(size_t);
+	void *(*deep_realloc)(void *, size_t);
 	void (*deep_free)(void *);
 
 	if (handle == NULL) {
