@@ -567,6 +567,8 @@ def speedscope_lists_the_truth_of_its_profiles():
         for key, shown in (("3", "Symbol Name"), ("t", "Total Weight")):  # sandwich, profiles
             speedscope.command("Input.dispatchKeyEvent", type="keyDown", key=key, text=key)
             speedscope.wait(f"document.body.innerText.includes('{shown}')")
+        # The heads of the table come before its rows, which fill in a moment later.
+        speedscope.wait("document.body.innerText.includes('made (4720)')")
         text = speedscope.value("document.body.innerText")
     for name, wanted in (
         ("live (bytes)", as_speedscope_prints(total["live_bytes"])),
