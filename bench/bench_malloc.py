@@ -22,21 +22,15 @@ import subprocess
 import sys
 import tempfile
 
+import debian_allocators
+
 WORK = os.environ["MALLOC_WORK"]
 OURS = os.environ["GEIGER_MALLOC"]
 ROUNDS = int(os.environ.get("BENCH_ROUNDS", "11"))
-LIBRARIES = pathlib.Path("/usr/lib") / f"{os.uname().machine}-linux-gnu"
 COUNTS = {"pair": 20_000_000, "mix10k": 5_000_000, "mix1M": 3_000_000, "threads": 6_000_000}
 
 OFF = {"GEIGER_ACTIVE": "0"}
-PEERS = {"glibc": (None, {})}
-for name, file in (
-    ("jemalloc", "libjemalloc.so.2"),
-    ("tcmalloc", "libtcmalloc_minimal.so.4"),
-    ("mimalloc", "libmimalloc.so.2.0"),
-):
-    if (LIBRARIES / file).exists():
-        PEERS[name] = (str(LIBRARIES / file), {})
+PEERS = {"glibc": (None, {}), **{name: (path, {}) for name, path in debian_allocators.INSTALLED.items()}}
 GEIGER = {
     "geiger off": (OURS, OFF),
     "geiger 512k": (OURS, {"GEIGER_INTERVAL": "512k"}),

@@ -27,25 +27,19 @@ import tempfile
 import textwrap
 import time
 
+import debian_allocators
+
 LOADS = os.environ["MALLOC_LOADS"]
 OURS = os.environ["GEIGER_MALLOC"]
 SOURCE = os.environ["GG_SOURCE"]
 ROUNDS = int(os.environ.get("BENCH_ROUNDS", "5"))
-LIBRARIES = pathlib.Path("/usr/lib") / f"{os.uname().machine}-linux-gnu"
 NAMES = (
     "numbers cubes pareto simple large text larson xmalloc scratch thrash mstress pareto_threads rptest"
     " glibc_thread batches_remote churn"
 ).split()
 
 # libc by its name, before an allocator that a program is linked with.
-PEERS = {"glibc": ("libc.so.6", {})}
-for name, file in (
-    ("jemalloc", "libjemalloc.so.2"),
-    ("tcmalloc", "libtcmalloc_minimal.so.4"),
-    ("mimalloc", "libmimalloc.so.2.0"),
-):
-    if (LIBRARIES / file).exists():
-        PEERS[name] = (str(LIBRARIES / file), {})
+PEERS = {"glibc": ("libc.so.6", {}), **{name: (path, {}) for name, path in debian_allocators.INSTALLED.items()}}
 SAMPLED = "geiger 512k"
 WAYS = {
     **PEERS,
