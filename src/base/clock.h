@@ -43,3 +43,13 @@ struct gg_clock_moment gg_clock_moment(void);
 
 /* Does the same as gg_clock_moment(), and calls `read` for the nanoseconds of a clock. */
 struct gg_clock_moment gg_clock_moment_by(uint64_t (*read)(clockid_t clock));
+
+/*
+ * Nanoseconds for which the machine was suspended since its boot, which only the clock of
+ * gg_clock_boot_ns() counts; 0 if it was less than a millisecond.  As precise as
+ * gg_clock_moment(), because a difference of two readings would contain what passed between them.
+ */
+uint64_t gg_clock_suspended_ns(void);
+
+/* Does the same, and calls `read` for the nanoseconds of a clock. */
+uint64_t gg_clock_suspended_ns_by(uint64_t (*read)(clockid_t clock));

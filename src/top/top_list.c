@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/array.h"
@@ -319,11 +318,10 @@ static bool is_listed(const struct list_run *run, uint32_t pid)
 static double up_seconds(uint32_t pid)
 {
 	uint64_t start_ticks = gg_process_alive_start_ticks(pid);
-	struct timespec boot;
 
-	if (start_ticks == 0 || clock_gettime(CLOCK_BOOTTIME, &boot) < 0)
+	if (start_ticks == 0)
 		return NAN;
-	return (double)boot.tv_sec + (double)boot.tv_nsec * 1e-9 -
+	return (double)gg_clock_boot_ns() * 1e-9 -
 	       (double)start_ticks / (double)sysconf(_SC_CLK_TCK);
 }
 

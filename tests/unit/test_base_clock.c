@@ -10,7 +10,7 @@
 
 /* Clocks that go on by a step at each reading.  The last step is that of all later readings. */
 static struct {
-	uint64_t now_ns;
+	uint64_t now_ns, suspended_ns;
 	const uint64_t *steps_ns;
 	size_t step_count, read_count;
 } fake;
@@ -29,6 +29,8 @@ static uint64_t read_fake(clockid_t clock)
 
 	fake.read_count++;
 	fake.now_ns += fake.steps_ns[step];
+	if (clock == CLOCK_BOOTTIME)
+		return fake.now_ns + fake.suspended_ns;
 	return clock == CLOCK_REALTIME ? fake.now_ns + WALL_AHEAD_NS : fake.now_ns;
 }
 
@@ -72,6 +74,18 @@ TEST(readings_that_are_always_far_apart_end_and_the_closest_count)
 	/* Half of the time between the second pair of monotonic readings is the most. */
 	CHECK_MSG(error_ns(&moment) >= -400000 && error_ns(&moment) <= 400000, "%jd",
 	          (intmax_t)error_ns(&moment));
+}
+
+TEST(a_preemption_is_no_suspension_and_a_suspension_is_told)
+{
+	static const uint64_t steps_ns[] = { 40, 20000000, 40, 40, 40, 30000000, 40 };
+
+	begin(steps_ns, GG_COUNT(steps_ns));
+	fake.suspended_ns = 0;
+	CHECK_EQ_U64(gg_clock_suspended_ns_by(read_fake), 0);
+	begin(steps_ns, GG_COUNT(steps_ns));
+	fake.suspended_ns = UINT64_C(3600000000000);
+	CHECK_EQ_U64(gg_clock_suspended_ns_by(read_fake), fake.suspended_ns);
 }
 
 TEST(the_systems_clocks_agree_with_their_moment)

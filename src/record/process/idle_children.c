@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/assert.h"
@@ -101,16 +100,13 @@ static struct gg_target *find_target(const struct gg_process_set *set, uint32_t 
 /* The earliest and the latest start that the kernel can tell of the child, in its ticks. */
 static void ticks_of(const struct gg_session_fork *fork, uint64_t *ret_least, uint64_t *ret_most)
 {
-	uint64_t now_ns = gg_clock_monotonic_ns(), tick_ns = GG_NS_PER_S / 100, boot_ns = now_ns;
+	uint64_t suspended_ns = gg_clock_suspended_ns(), tick_ns = GG_NS_PER_S / 100;
 	long ticks_per_second = sysconf(_SC_CLK_TCK);
-	struct timespec boot;
 
 	if (ticks_per_second > 0)
 		tick_ns = GG_NS_PER_S / (uint64_t)ticks_per_second;
-	if (clock_gettime(CLOCK_BOOTTIME, &boot) == 0)
-		boot_ns = (uint64_t)boot.tv_sec * GG_NS_PER_S + (uint64_t)boot.tv_nsec;
-	*ret_least = (boot_ns - (now_ns - fork->fork_ns)) / tick_ns;
-	*ret_most = (boot_ns - (now_ns - fork->noted_ns)) / tick_ns + 1;
+	*ret_least = (fork->fork_ns + suspended_ns) / tick_ns;
+	*ret_most = (fork->noted_ns + suspended_ns) / tick_ns + 1;
 	*ret_least -= *ret_least > 0;
 }
 
@@ -253,6 +249,13 @@ static uint32_t wake(struct gg_process_set *set, struct gg_idle_child *child)
 	return id;
 }
 
+void gg_idle_children_postpone(struct gg_process_set *set, uint32_t pid)
+{
+	for (struct gg_idle_child *child = set->idle_children; child != NULL; child = child->next)
+		if (child->fork.pid == pid)
+			child->over_scan = set->scan_count;
+}
+
 uint32_t gg_idle_children_take(struct gg_process_set *set, const struct gg_region_header *header)
 {
 	struct gg_idle_child **link = &set->idle_children;
@@ -261,7 +264,7 @@ uint32_t gg_idle_children_take(struct gg_process_set *set, const struct gg_regio
 		struct gg_idle_child *child = *link;
 		uint32_t id;
 
-		if (child->fork.pid != header->pid || child->is_settled)
+		if (child->fork.pid != header->pid)
 			continue;
 		if (child->fork.fork_ns == header->fork_ns) {
 			id = wake(set, child);

@@ -41,6 +41,12 @@ void gg_idle_children_read(struct gg_process_set *set);
 void gg_idle_children_watch(struct gg_process_set *set);
 
 /*
+ * The process of that pid is still creating its region.  It is not settled in this round, because
+ * it may no longer have its ancestor's region mapped, as if it had executed another program.
+ */
+void gg_idle_children_postpone(struct gg_process_set *set, uint32_t pid);
+
+/*
  * The region of a new process was found.  An idle child with that region leaves the list, and its
  * samples leave the profile.  Returns the id that the process has in the profile; 0: it is not
  * there yet.

@@ -19,7 +19,6 @@
  */
 #include "record/process/inherited.h"
 
-#include <time.h>
 #include <unistd.h>
 
 #include "base/assert.h"
@@ -138,17 +137,12 @@ static uint64_t fork_ns_by_kernel(const struct gg_target *target)
 {
 	const struct gg_region_header *header = &target->reader.header;
 	long ticks_per_second = sysconf(_SC_CLK_TCK);
-	uint64_t now_ns = gg_clock_monotonic_ns(), boot_ns, fork_ns;
-	struct timespec boot;
+	uint64_t suspended_ns = gg_clock_suspended_ns(), fork_ns;
 
-	if (header->process_start_ticks == 0 || ticks_per_second <= 0 ||
-	    clock_gettime(CLOCK_BOOTTIME, &boot) < 0)
+	if (header->process_start_ticks == 0 || ticks_per_second <= 0)
 		return 0;
-	boot_ns = (uint64_t)boot.tv_sec * GG_NS_PER_S + (uint64_t)boot.tv_nsec;
 	fork_ns = header->process_start_ticks * (GG_NS_PER_S / (uint64_t)ticks_per_second);
-	/* The two clocks are read one after the other, so less than a millisecond is no sleep. */
-	if (boot_ns > now_ns + GG_NS_PER_MS)
-		fork_ns = fork_ns > boot_ns - now_ns ? fork_ns - (boot_ns - now_ns) : 0;
+	fork_ns = fork_ns > suspended_ns ? fork_ns - suspended_ns : 0;
 	/* The ticks of a region from before a restart of the machine are of another time. */
 	return fork_ns + IDLE_NS < header->start_monotonic_ns ? fork_ns : 0;
 }

@@ -153,6 +153,7 @@ static void examine_file(struct gg_process_set *set, int directory_fd, const cha
 		/* Either its process is still creating the region, or it died meanwhile. */
 		if (was_alive || fd < 0) {
 			set->has_embryo = true;
+			gg_idle_children_postpone(set, (uint32_t)pid);
 			return;
 		}
 		outcome = REMOVE;
