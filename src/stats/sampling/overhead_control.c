@@ -13,7 +13,7 @@
 #define DEBT_NS    1000e6
 
 /* Hooks that leave no room are a debt of at most the share of this much program time. */
-#define HOOKS_DEBT_NS 3000e6
+#define HOOKS_DEBT_NS 10000e6
 
 /* A window of so many samples knows its density to 12.5 % (a standard deviation of the count). */
 enum { PRECISE_SAMPLES = 64 };
@@ -25,12 +25,15 @@ enum { PRECISE_SAMPLES = 64 };
 #define STEP_FACTOR 2
 
 /* Samples get at least this part of the share, whatever hooks cost and debts are. */
-#define LEAST_PART 0.1
+#define LEAST_PART 0.05
 
 /*
- * A debt leaves samples this part of what hooks leave, because a short program is worth a profile.
+ * A debt leaves samples this part of what hooks leave; more in the first SHORT_NS of the program's
+ * time, because a short program is worth a profile.
  */
-#define DEBT_LEAST_PART 0.3
+#define DEBT_LEAST_PART  0.1
+#define SHORT_LEAST_PART 0.3
+#define SHORT_NS         2000e6
 
 /* Credit raises the share by no more than this factor. */
 #define MOST_PART 1.1
@@ -106,7 +109,8 @@ static double left_share(const struct gg_overhead_control *c)
 static double share_of_samples(const struct gg_overhead_control *c)
 {
 	double left = left_share(c), corrected = left - c->debt_ns / DEBT_NS;
-	double least = at_least(left * DEBT_LEAST_PART, c->options.share * LEAST_PART);
+	double part = c->program_ns < SHORT_NS ? SHORT_LEAST_PART : DEBT_LEAST_PART;
+	double least = at_least(left * part, c->options.share * LEAST_PART);
 
 	return at_most(at_least(corrected, least), left * MOST_PART);
 }

@@ -26,7 +26,7 @@
  *            corrected so that a debt is paid back within DEBT_NS of program time, whatever the
  *            errors of single steps.  Credit is limited to the share of DEBT_NS, and raises the
  *            share by no more than MOST_PART: an idle hour does not pay for a slow second.  A debt
- *            leaves samples DEBT_LEAST_PART.
+ *            leaves samples DEBT_LEAST_PART, or SHORT_LEAST_PART in a program's first seconds.
  * Hunting    Intervals are powers of 2^(1/4), and the interval stays where the wanted one is less
  *            than 2^(1/4) away.
  * Charges    Costs that do not follow the interval, such as the start and the end of a recorder,
@@ -34,8 +34,8 @@
  *            program has run long enough.
  * Floor      If the hooks alone cost nearly the share or more, samples still get LEAST_PART of it:
  *            a profile without samples helps nobody.  The overhead is then larger than the share.
- *            The excess is a debt, up to the share of DEBT_NS, so a program that calms down pays
- *            for its last second.
+ *            The excess is a debt, up to the share of HOOKS_DEBT_NS, so a program that calms down
+ *            pays for its last seconds.
  * Bias       The interval depends on past samples alone.  A sample point keeps the interval that it
  *            was drawn with, so every estimate stays unbiased (docs/ESTIMATION.md).
  * Threads    none of its own; one caller at a time.
