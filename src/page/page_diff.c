@@ -225,8 +225,8 @@ static GG_APART void add_both(struct both *both, uint32_t before, uint32_t after
 	struct gg_difference difference;
 	double scale = both->run->options->scale;
 
-	gg_tally_expose(&of_a, both->before.tree->nodes[0].total.reserve_max[GG_BYTES]);
-	gg_tally_expose(&of_b, both->after.tree->nodes[0].total.reserve_max[GG_BYTES]);
+	gg_tally_expose_like(&of_a, &both->before.tree->nodes[0].total);
+	gg_tally_expose_like(&of_b, &both->after.tree->nodes[0].total);
 	of_a = a != NULL ? a->total : of_a;
 	of_b = b != NULL ? b->total : of_b;
 	difference = gg_difference_of(&of_a, &of_b, both->unit, scale > 0 ? scale : 1,

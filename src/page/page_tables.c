@@ -133,7 +133,7 @@ static int write_unit(const struct table *table, int m, bool total, enum gg_quan
 
 	if (columns == NULL)
 		return -ENOMEM;
-	gg_tally_expose(&nothing, table->results[m]->total.reserve_max[GG_BYTES]);
+	gg_tally_expose_like(&nothing, &table->results[m]->total);
 	for (size_t i = 0; i < table->count; i++) {
 		const struct gg_query_row *row = row_at(table, m, i);
 		const struct gg_tally *tally = row == NULL ? &nothing

@@ -203,7 +203,7 @@ static int discover(struct gg_diff *diff)
 /* Gives a row the exposure and the limit of its profile, and the mark that samples were dropped. */
 static void expose(struct gg_tally *side, const struct gg_tally *total)
 {
-	gg_tally_expose(side, total->reserve_max[GG_BYTES]);
+	gg_tally_expose_like(side, total);
 	side->incomplete = total->incomplete;
 	if (total->is_limited)
 		gg_tally_limit_bytes(side, total->limit_bytes);

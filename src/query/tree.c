@@ -305,8 +305,8 @@ static void expose(struct gg_tree *tree)
 	for (size_t i = 0; i < tree->count; i++) {
 		struct gg_tree_node *node = &tree->nodes[i];
 
-		gg_tally_expose(&node->total, whole.reserve_max[GG_BYTES]);
-		gg_tally_expose(&node->self, whole.reserve_max[GG_BYTES]);
+		gg_tally_expose_like(&node->total, &whole);
+		gg_tally_expose_like(&node->self, &whole);
 		if (!whole.is_limited)
 			continue;
 		gg_tally_limit_bytes(&node->total, whole.limit_bytes);

@@ -24,7 +24,7 @@ static enum dot dot_at(const struct gg_chart_column *column, double middle, doub
 	if (isfinite(column->low) && middle <= column->low)
 		return DOT_SOLID;
 	/* An interval that is narrower than a dot is drawn as if it were certain. */
-	if (isfinite(column->high) && middle <= column->high)
+	if (!isnan(column->high) && middle <= column->high)
 		return column->high - column->low > 2 * step ? DOT_BAND : DOT_SOLID;
 	return DOT_NONE;
 }

@@ -40,7 +40,8 @@ static void fill_columns(const struct gg_timeline *timeline, struct gg_chart_col
 		columns[i] = (struct gg_chart_column){ low, high,
 			                               point->rss_bytes >= 0 ? point->rss_bytes
 			                                                     : NAN };
-		most = fmax(most, fmax(high, columns[i].line));
+		/* An upper end that nothing bounds does not scale the axis. */
+		most = fmax(most, fmax(isinf(high) ? point->most_bytes : high, columns[i].line));
 	}
 	*ret_most = most;
 }

@@ -115,8 +115,8 @@ static void append_sums(struct gg_buf *out, const struct gg_tally *tally)
 		gg_buf_printf(out, ",%.17g", gg_sum_value(&tally->unknown[i]));
 	for (int i = 0; i < GG_QUANTITY_COUNT; i++)
 		gg_buf_printf(out, ",%.17g", tally->reserve_max[i]);
-	gg_buf_printf(out, ",%.17g,%.17g,%.17g]", tally->sampled_interval_max,
-	              tally->allocations_per_byte_max, tally->unbounded_bytes);
+	gg_buf_printf(out, ",%.17g,%.17g,%.17g,%d]", tally->sampled_interval_max,
+	              tally->allocations_per_byte_max, tally->unbounded_bytes, tally->is_counted);
 }
 
 static void append_interval_case(struct gg_rng *rng, struct gg_buf *out)

@@ -58,8 +58,7 @@ static struct gg_high_end high_end_of_side(const struct gg_tally *known, enum gg
 {
 	if (quantity == GG_BYTES && known->unbounded_bytes > 0)
 		return unseen_end(0);
-	if (known->sample_count == 0 &&
-	    (gg_tally_is_empty(known) || known->reserve_max[GG_BYTES] > 0))
+	if (known->sample_count == 0 && !gg_tally_hides_nothing(known))
 		return unseen_end(known->reserve_max[quantity]);
 	if (known->reserve_max[GG_BYTES] == 0) /* nothing hides */
 		return (struct gg_high_end){ .law.offset = gg_tally_seen(known, quantity) };

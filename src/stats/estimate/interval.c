@@ -80,8 +80,7 @@ static struct gg_interval interval_of(const struct gg_tally *tally, enum gg_quan
 	 * Without samples only the exposure bounds the bytes, and nothing bounds the number of
 	 * allocations.
 	 */
-	if (tally->sample_count == 0 &&
-	    (gg_tally_is_empty(tally) || tally->reserve_max[GG_BYTES] > 0)) {
+	if (tally->sample_count == 0 && !gg_tally_hides_nothing(tally)) {
 		interval.method = GG_METHOD_NO_SAMPLE;
 		interval.high = INFINITY;
 		if (quantity == GG_BYTES && tally->reserve_max[GG_BYTES] > 0) {

@@ -205,7 +205,7 @@ static bool is_testable(const struct gg_leak *leak, int third)
 	if (all.sample_count + leak->lost[third].sample_count >= ENOUGH)
 		return true;
 	gg_tally_merge(&all, &leak->lost[third]);
-	gg_tally_expose(&none, all.reserve_max[GG_BYTES]);
+	gg_tally_expose_like(&none, &all);
 	return !gg_tally_is_empty(&all) && growth_p_value(&none, &all) <= 0.05;
 }
 

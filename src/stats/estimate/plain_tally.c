@@ -72,6 +72,7 @@ void gg_plain_tally_tally(const struct gg_plain_tally *plain, struct gg_tally *r
 	ret_tally->allocations_per_byte_max = plain->allocations_per_byte_max;
 	ret_tally->incomplete = plain->incomplete;
 	ret_tally->unbounded_bytes = plain->unbounded_bytes;
+	ret_tally->is_counted = false;
 	ret_tally->is_limited = false;
 	ret_tally->limit_bytes = 0;
 	ret_tally->changed_bytes = ret_tally->changed_share = 0;

@@ -45,6 +45,7 @@ void gg_tally_expose(struct gg_tally *tally, double interval_bytes)
 
 	if (interval_bytes > 1) /* an interval of 1 samples everything, so nothing hides */
 		*reserve = fmax(*reserve, interval_bytes);
+	tally->is_counted |= interval_bytes == 1;
 }
 
 void gg_tally_limit_bytes(struct gg_tally *tally, double bytes)
@@ -66,10 +67,23 @@ double gg_tally_limit(const struct gg_tally *tally, enum gg_quantity quantity)
 	return fmax(tally->limit_bytes, gg_tally_seen(tally, quantity));
 }
 
+void gg_tally_expose_like(struct gg_tally *tally, const struct gg_tally *other)
+{
+	gg_tally_expose(tally, other->reserve_max[GG_BYTES]);
+	tally->is_counted |= other->is_counted;
+}
+
+bool gg_tally_hides_nothing(const struct gg_tally *tally)
+{
+	return tally->reserve_max[GG_BYTES] == 0 &&
+	       (tally->is_counted || !gg_tally_is_empty(tally));
+}
+
 static void merge_maxima(struct gg_tally *tally, const struct gg_tally *other)
 {
 	for (int i = 0; i < GG_QUANTITY_COUNT; i++)
 		tally->reserve_max[i] = fmax(tally->reserve_max[i], other->reserve_max[i]);
+	tally->is_counted |= other->is_counted;
 	tally->sampled_interval_max = fmax(tally->sampled_interval_max,
 	                                   other->sampled_interval_max);
 	tally->allocations_per_byte_max = fmax(tally->allocations_per_byte_max,

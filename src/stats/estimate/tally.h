@@ -96,6 +96,11 @@ struct gg_tally {
 	double sampled_interval_max;     /* the largest R of the samples alone, in bytes */
 	double allocations_per_byte_max; /* 1/Z of the smallest sample */
 	/*
+	 * The group was exposed to an interval of 1, which samples everything.  Its samples are all
+	 * that it has if it has no reserve either, even if these are none.
+	 */
+	bool is_counted;
+	/*
 	 * 1: samples of the group were dropped, or sampling was off for a while, so there is no
 	 * upper end.  Otherwise 0.
 	 */
@@ -145,6 +150,12 @@ struct gg_share gg_share_of(const struct gg_draw *draw, uint64_t size_bytes);
  * sample.
  */
 void gg_tally_expose(struct gg_tally *tally, double interval_bytes);
+
+/* Records that the group was exposed to what the other one was exposed to. */
+void gg_tally_expose_like(struct gg_tally *tally, const struct gg_tally *other);
+
+/* True if the group has nothing beside its samples for certain. */
+bool gg_tally_hides_nothing(const struct gg_tally *tally);
 
 /*
  * Records that the group has at most that many bytes, as an exact count of a larger group shows.

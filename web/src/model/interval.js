@@ -16,6 +16,7 @@ import {
 	Tallies,
 	BYTES,
 	COUNT,
+	COUNTED,
 	PER_BYTE,
 	RESERVE,
 	SAMPLED,
@@ -338,12 +339,17 @@ export function intervalOf(tallies, row, quantity, confidence, discovered) {
 
 	if (!tallies.hasError(row, quantity))
 		return { low: 0, high: Infinity, method: 'unknown' };
-	if (d[base + SAMPLES] === 0) {
-		const high = quantity === BYTES && reserve > 0 && !isUnbounded
-			? unseenBytes(reserve, confidence)
-			: Infinity;
+	const isWhole = reserve === 0 && (d[base + COUNTED] > 0 || tallies.seen(row, BYTES) > 0.5);
 
-		return { low: 0, high, method: 'no sample' };
+	if (d[base + SAMPLES] === 0 && !isWhole) {
+		if (quantity !== BYTES || !(reserve > 0))
+			return { low: 0, high: Infinity, method: 'no sample' };
+		// Exact bytes without a count.
+		return {
+			low: seen,
+			high: isUnbounded ? Infinity : seen + unseenBytes(reserve, confidence),
+			method: 'no sample',
+		};
 	}
 	if (reserve === 0 && !isUnbounded)
 		return { low: seen, high: seen, method: 'exact' };

@@ -66,7 +66,7 @@ export function evidenceOf(row) {
 				},
 				BYTES,
 			)}`,
-			`p = ${probabilityText(row.p_value)}`,
+			probabilityEquation('p', row.p_value),
 		);
 	return says;
 }
@@ -121,6 +121,18 @@ export function probabilityText(p) {
 	if (p < 1e-12)
 		return '< 1e-12';
 	return p < 1e-3 ? p.toExponential(0).replace('e-0', 'e-') : String(Number(p.toPrecision(2)));
+}
+
+/**
+ * A probability with its name: "p = 0.002", "q < 1e-12".
+ *
+ * @param {string} name
+ * @param {number | null | undefined} value
+ */
+export function probabilityEquation(name, value) {
+	const text = probabilityText(value);
+
+	return text.startsWith('<') ? `${name} ${text}` : `${name} = ${text}`;
 }
 
 /**

@@ -245,7 +245,7 @@ export function comparisonOfRow({ size_ratio: ratio, size_ratio_p: p, median_age
 	return [
 		typeof ratio === 'number' &&
 			`keeps ${ratio.toFixed(1)} times the average of its size` +
-				(typeof p === 'number' ? ` (p = ${p.toFixed(3)})` : ''),
+				(typeof p === 'number' ? ` (p ${p < 0.0005 ? '< 0.001' : `= ${p.toFixed(3)}`})` : ''),
 		typeof age === 'number' && `median age ${timeText(age)}`,
 	].filter(Boolean).join('; ');
 }

@@ -24,7 +24,8 @@ export const RESERVE = 21;
 export const SAMPLED = 23;
 export const PER_BYTE = 24;
 export const UNBOUNDED = 25;
-export const STRIDE = 26;
+export const COUNTED = 26;
+export const STRIDE = 27;
 
 export const SEEN = 0;
 export const VALUE = 1;
@@ -48,6 +49,10 @@ export class Tallies {
 		if (exposure > 1)
 			for (let row = 0; row < length; row++)
 				this.data[row * STRIDE + RESERVE] = exposure;
+		// An interval of 1 samples everything, so rows without samples have nothing.
+		if (exposure === 1)
+			for (let row = 0; row < length; row++)
+				this.data[row * STRIDE + COUNTED] = 1;
 	}
 
 	/**

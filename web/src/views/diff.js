@@ -9,7 +9,7 @@
 
 import { changeText, figureText, numberText, samplesText, timeText } from '../model/figure.js';
 import { diffOf } from '../model/diff.js';
-import { figureOfTriple, probabilityText } from '../model/leaks.js';
+import { figureOfTriple, probabilityEquation, probabilityText } from '../model/leaks.js';
 import { matcher } from '../model/matcher.js';
 import { changeShareText } from '../model/share.js';
 import { BYTES } from '../model/tally.js';
@@ -147,7 +147,7 @@ function totalElement(diff) {
 			'span',
 			{ class: 'soft' },
 			total?.significant
-				? ` (p = ${probabilityText(total.p_value)})`
+				? ` (${probabilityEquation('p', total.p_value)})`
 				: ' · within sampling error',
 		),
 	);
@@ -292,7 +292,7 @@ export const diffView = {
 					{
 						class: 'cell p',
 						role: 'cell',
-						title: `q = ${probabilityText(diff.qValue(i))}`,
+						title: probabilityEquation('q', diff.qValue(i)),
 					},
 					probabilityText(p),
 				),
