@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -257,14 +258,16 @@ static int take_memory(struct gg_look *look, pid_t pid, const char *smaps,
 
 static int read_mappings(struct gg_buf *text, pid_t pid, struct gg_error *error)
 {
+	char path[32];
+
 	gg_buf_clear(text);
+	snprintf(path, sizeof(path), "/proc/%d/smaps", (int)pid);
 	errno = 0;
-	if (!gg_proc_file_read(text, "/proc/%d/smaps", (int)pid))
-		return gg_error_set_errno(error, errno != 0 ? errno : ESRCH, "/proc/PID/smaps",
-		                          NULL);
+	if (!gg_proc_file_read(text, "%s", path))
+		return gg_error_set_errno(error, errno != 0 ? errno : ESRCH, path, NULL);
 	/* If it ended meanwhile, the text may end in the middle of its mappings. */
 	if (!has_memory(pid))
-		return gg_error_set_errno(error, ESRCH, "/proc/PID/smaps", NULL);
+		return gg_error_set_errno(error, ESRCH, path, NULL);
 	return 0;
 }
 

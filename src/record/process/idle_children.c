@@ -24,10 +24,13 @@ enum {
 	READ_AT_ONCE = 64,
 	SAMPLES_MAX = 1 << 20, /* of all idle children of a session */
 	EXAMINED_CLOSELY = 8,  /* with more children, each is examined once a second */
+	EXAMINED_PART = 100,   /* and all examinations take this part of the time at most */
 	DESCRIPTORS_EACH = 2,  /* pidfd and region_fd */
 };
 
-#define SHORT_NS (100 * GG_NS_PER_MS)
+#define SOON_NS (100 * GG_NS_PER_MS)
+/* Time for examinations that was not used is kept up to that. */
+#define EXAMINED_SPARE_NS ((int64_t)(20 * GG_NS_PER_MS))
 /*
  * After that time a child is written although it lives on.  Compaction leaves the samples that it
  * refers to, and begins with those that were freed an hour ago.
@@ -300,6 +303,44 @@ static void examine(const struct gg_process_set *set, struct gg_idle_child *chil
 		end_child(set, child);
 }
 
+/* Finds the living child that was examined the longest ago; NULL: no child is due. */
+static struct gg_idle_child *find_due(const struct gg_process_set *set, uint64_t now_ns,
+                                      uint64_t pause_ns)
+{
+	struct gg_idle_child *due = NULL;
+
+	for (struct gg_idle_child *child = set->idle_children; child != NULL; child = child->next)
+		if (!child->is_over && !child->is_elsewhere && child->examined_ns < now_ns &&
+		    now_ns - child->examined_ns >= pause_ns &&
+		    (due == NULL || child->examined_ns < due->examined_ns))
+			due = child;
+	return due;
+}
+
+/*
+ * Examines those that are due, as long as there is time for it: a child with many mappings takes
+ * milliseconds.  A child is idle for certain only until its last examination, so the bounds of its
+ * end are wider if it has to wait for the next one.
+ */
+static void examine_due(struct gg_process_set *set, size_t living_count, uint64_t now_ns)
+{
+	uint64_t pause_ns = living_count <= EXAMINED_CLOSELY ? 0 : GG_NS_PER_S;
+	double part = EXAMINED_PART * (1 + set->writer->extra_pause);
+	struct gg_idle_child *child;
+
+	if (set->examined_ns != 0)
+		set->examine_left_ns += (int64_t)((double)(now_ns - set->examined_ns) / part);
+	if (set->examined_ns == 0 || set->examine_left_ns > EXAMINED_SPARE_NS)
+		set->examine_left_ns = EXAMINED_SPARE_NS;
+	set->examined_ns = now_ns;
+	while (set->examine_left_ns > 0 && (child = find_due(set, now_ns, pause_ns)) != NULL) {
+		uint64_t begin_ns = gg_clock_thread_ns();
+
+		examine(set, child, now_ns);
+		set->examine_left_ns -= (int64_t)(gg_clock_thread_ns() - begin_ns);
+	}
+}
+
 static bool is_polled(const struct gg_idle_child *child)
 {
 	return !child->is_over && !child->is_elsewhere && child->pidfd >= 0;
@@ -333,9 +374,8 @@ static void find_ends(struct gg_process_set *set)
 		                    : !gg_process_alive(child->fork.pid, child->start_ticks);
 		if (has_ended)
 			end_child(set, child);
-		else if (count <= EXAMINED_CLOSELY || now_ns - child->examined_ns > GG_NS_PER_S)
-			examine(set, child, now_ns);
 	}
+	examine_due(set, count, now_ns);
 out:
 	gg_array_done(&fds);
 }
@@ -537,7 +577,7 @@ static void settle(struct gg_process_set *set, struct gg_idle_child *child)
 		.noted_ns = gg_profile_writer_time(writer, child->fork.held_noted_ns),
 	};
 	struct gg_target *target = find_target(set, child->ancestor);
-	bool is_idle = !child->is_over || child->end_ns - child->fork.fork_ns >= SHORT_NS;
+	bool is_idle = !child->is_over || child->end_ns - child->fork.fork_ns >= SOON_NS;
 
 	if (target != NULL)
 		gg_target_tell_lineage(target);

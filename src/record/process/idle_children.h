@@ -11,7 +11,7 @@
  *   it ends, or executes     it held all blocks until then
  *   the recording ends       it holds them still
  *
- * A child that was idle for SHORT_NS becomes a process of the profile.  It has a sample for each
+ * A child that was idle for SOON_NS becomes a process of the profile.  It has a sample for each
  * block that its ancestor held at the fork, by the ancestor's own samples.  If the ancestor's
  * history does not tell whether it held a block, the counter GG_PROFILE_COUNTER_IDLE is larger
  * than the number of these samples, and reports count the block in upper ends

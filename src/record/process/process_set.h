@@ -48,6 +48,8 @@ struct gg_process_set {
 	struct gg_idle_child *idle_children; /* process/idle_children.h */
 	uint64_t idle_sample_count;          /* of all of these that have ended */
 	uint32_t idle_open_count;            /* of these that have descriptors */
+	uint64_t examined_ns;                /* CLOCK_MONOTONIC: when these were last examined */
+	int64_t examine_left_ns;             /* processor time that is left for that */
 	/* How the command's own process ended; "": it lives. */
 	char command_ending[GG_EXIT_STATUS_TEXT_BYTES];
 	struct gg_findings findings;
