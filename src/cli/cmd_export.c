@@ -201,7 +201,7 @@ const struct gg_command gg_command_export = {
 		   "  heap_v2      .heap             jeprof\n"
 		   "  gperftools   .gperf            google-pprof\n"
 		   "  speedscope   .speedscope.json  speedscope.app\n"
-		   "  collapsed    .collapsed        flamegraph.pl and others\n"
+		   "  collapsed    .collapsed        flamegraph.pl and others; also .folded\n"
 		   "  dhat         .dhat.json        dh_view.html of Valgrind\n"
 		   "  heapprofile  .heapprofile      DevTools of Chromium, VS Code\n"
 		   "  csv          .csv              spreadsheets, data frames\n"

@@ -12,6 +12,7 @@
 
 #include "cli/command.h"
 #include "cli/fleet/fleet_page.h"
+#include "cli/profiles.h"
 #include "cli/progress_line.h"
 #include "serve/serve.h"
 
@@ -73,16 +74,19 @@ static int check_fleet(const struct serve_options *options, bool has_path, struc
 static int run(struct gg_invocation *invocation)
 {
 	const struct serve_options *options = invocation->options;
-	bool has_path = invocation->operand_count == 1;
+	bool has_operand = invocation->operand_count == 1;
+	bool is_pid = has_operand && options->pid == NULL && gg_cli_is_pid(invocation->operands[0]);
+	const char *pid = is_pid ? invocation->operands[0] : options->pid;
+	bool has_path = has_operand && !is_pid;
 	struct gg_progress_line line;
 	int status;
 	struct gg_fleet_page page = { options->fleet, options->confidence };
 	const struct gg_serve_fleet fleet = { gg_cli_fleet_page_answer, &page };
 	struct gg_serve_options serve = {
-		.path = has_path ? invocation->operands[0]
-		        : options->pid == NULL && options->fleet.store == NULL ? "."
-		                                                               : NULL,
-		.process = options->pid,
+		.path = has_path                                      ? invocation->operands[0]
+		        : pid == NULL && options->fleet.store == NULL ? "."
+		                                                      : NULL,
+		.process = pid,
 		.fleet = options->fleet.store != NULL ? &fleet : NULL,
 		.listen = options->listen,
 		.confidence = options->confidence,
@@ -93,11 +97,11 @@ static int run(struct gg_invocation *invocation)
 		.progress = &line.progress,
 	};
 
-	if (has_path && options->pid != NULL)
+	if (has_path && pid != NULL)
 		return gg_error_set(invocation->error, -EINVAL, "serve",
 		                    "Give a profile, a folder, or --pid.",
 		                    "a file and a process were given");
-	status = check_fleet(options, has_path, invocation->error);
+	status = check_fleet(options, has_operand, invocation->error);
 	if (status < 0)
 		return status;
 	if (!(options->confidence > 0 && options->confidence < 1))
@@ -145,7 +149,7 @@ static const struct gg_status_meaning exit_statuses[] = {
 const struct gg_command gg_command_serve = {
 	.name = "serve",
 	.summary = "the page of a profile, a folder, a process or a fleet",
-	.usage = "[PROFILE|FOLDER|--pid PID|--fleet URL] [OPTION]...",
+	.usage = "[PROFILE|FOLDER|PID|--fleet URL] [OPTION]...",
 	.details = "Prints an address that has a secret token in it, and answers until Ctrl-C.  A\n"
 		   "process, and a profile that is being recorded, are shown as they are now,\n"
 		   "every second.  Without an argument it is the folder that you are in.\n\n"

@@ -28,6 +28,16 @@ static bool ends_in(const char *path, size_t length, const char *suffix)
 	       memcmp(path + length - suffix_length, suffix, suffix_length) == 0;
 }
 
+/* The suffix of the format in which the path ends; NULL: it ends in none. */
+static const char *suffix_in(const char *path, size_t length, const struct gg_export_format *format)
+{
+	if (ends_in(path, length, format->suffix))
+		return format->suffix;
+	return format->other_suffix != NULL && ends_in(path, length, format->other_suffix)
+	               ? format->other_suffix
+	               : NULL;
+}
+
 const struct gg_export_format *gg_export_find(const char *name)
 {
 	for (size_t i = 0; gg_export_formats[i] != NULL; i++)
@@ -45,12 +55,14 @@ const struct gg_export_format *gg_export_find_by_file(const char *path)
 	/* The longest suffix counts, because ".otlp.pb.gz" also ends in pprof's ".pb.gz". */
 	for (size_t i = 0; gg_export_formats[i] != NULL; i++) {
 		const struct gg_export_format *format = gg_export_formats[i];
-		bool is_gzip = format->may_be_gzip && ends_in(path, plain, format->suffix);
-		size_t suffix = strlen(format->suffix) + (is_gzip ? length - plain : 0);
+		const char *packed = format->may_be_gzip ? suffix_in(path, plain, format) : NULL;
+		const char *suffix = packed != NULL ? packed : suffix_in(path, length, format);
+		size_t suffix_length = suffix != NULL ? strlen(suffix) : 0;
 
-		if ((is_gzip || ends_in(path, length, format->suffix)) && suffix > longest) {
+		suffix_length += packed != NULL ? length - plain : 0;
+		if (suffix_length > longest) {
 			found = format;
-			longest = suffix;
+			longest = suffix_length;
 		}
 	}
 	return found;

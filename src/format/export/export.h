@@ -41,8 +41,9 @@ struct gg_export {
 
 struct gg_export_format {
 	const char *name;
-	const char *suffix; /* of its files; "" if no suffix identifies the format */
-	bool is_binary;     /* must not be written to a terminal */
+	const char *suffix;       /* of its files; "" if no suffix identifies the format */
+	const char *other_suffix; /* another one that is in use; NULL: none */
+	bool is_binary;           /* must not be written to a terminal */
 	bool has_both;    /* the file holds live and allocated; it has no room for other metrics */
 	bool has_pinned;  /* but a file of pinned memory alone is possible */
 	bool may_be_gzip; /* gg_export_pack() compresses a file whose name ends in .gz as well */

@@ -78,5 +78,6 @@ static int write_collapsed(const struct gg_export *job)
 const struct gg_export_format gg_export_collapsed = {
 	.name = "collapsed",
 	.suffix = ".collapsed",
+	.other_suffix = ".folded",
 	.write = write_collapsed,
 };
