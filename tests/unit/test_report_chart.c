@@ -30,6 +30,16 @@ TEST(an_area_is_solid_up_to_its_low_end_and_dotted_up_to_its_high_one)
 	row_is(&chart, 3, " ### ");
 }
 
+TEST(an_area_without_an_upper_end_is_dotted_to_the_top)
+{
+	const struct gg_chart_column columns[] = { { 1, INFINITY, NAN }, { 1, 1, NAN } };
+	const struct gg_chart chart = { columns, GG_COUNT(columns), 2, 4, 4, true };
+
+	row_is(&chart, 0, ": ");
+	row_is(&chart, 2, ": ");
+	row_is(&chart, 3, "##");
+}
+
 TEST(a_line_lies_over_the_area)
 {
 	const struct gg_chart_column columns[] = { { 1, 1, 3.5 }, { 3, 3, 1.5 }, { 1, 1, 0 } };

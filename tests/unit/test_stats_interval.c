@@ -280,6 +280,23 @@ TEST(what_was_sampled_for_certain_has_no_error)
 	}
 }
 
+TEST(a_group_without_samples_is_0_if_everything_was_sampled)
+{
+	struct gg_tally tally = { 0 }, other = { 0 };
+
+	gg_tally_expose(&tally, 1);
+	for (int quantity = 0; quantity < GG_QUANTITY_COUNT; quantity++) {
+		struct gg_interval interval = gg_interval_of(&tally, quantity, 0.95, false);
+
+		CHECK_EQ_DOUBLE(interval.high, 0);
+		CHECK_EQ_U64(interval.method, GG_METHOD_EXACT);
+	}
+	/* Where a larger interval was in force as well, blocks may hide. */
+	gg_tally_expose(&other, R);
+	gg_tally_merge(&tally, &other);
+	CHECK(gg_interval_of(&tally, GG_BYTES, 0.95, false).high > R);
+}
+
 /* One block of 64 MiB among 1000 of 1 byte is seen in one run of a hundred. */
 TEST(bytes_of_samples_drawn_whatever_their_sizes_have_no_upper_end)
 {

@@ -96,8 +96,8 @@ struct gg_tally {
 	double sampled_interval_max;     /* the largest R of the samples alone, in bytes */
 	double allocations_per_byte_max; /* 1/Z of the smallest sample */
 	/*
-	 * The group was exposed to an interval of 1, which samples everything.  Its samples are all
-	 * that it has if it has no reserve either, even if these are none.
+	 * The group was exposed to an interval of 1, which samples everything: without a reserve
+	 * and without samples, its sums are exactly 0.
 	 */
 	bool is_counted;
 	/*
