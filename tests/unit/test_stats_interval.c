@@ -291,7 +291,7 @@ TEST(a_group_without_samples_is_0_if_everything_was_sampled)
 		CHECK_EQ_DOUBLE(interval.high, 0);
 		CHECK_EQ_U64(interval.method, GG_METHOD_EXACT);
 	}
-	/* Where a larger interval was in force as well, blocks may hide. */
+	/* A larger interval, which was in force as well, lets blocks hide. */
 	gg_tally_expose(&other, R);
 	gg_tally_merge(&tally, &other);
 	CHECK(gg_interval_of(&tally, GG_BYTES, 0.95, false).high > R);

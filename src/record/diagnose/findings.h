@@ -19,6 +19,8 @@ struct gg_findings {
 	char advice[GG_FINDINGS_TEXT_MAX];
 	struct gg_map unseen;    /* programs without a region that a note reports */
 	uint64_t next_search_ns; /* CLOCK_MONOTONIC: when unprofiled.c searches again */
+	uint64_t searched_ns;    /* ... and when it last did */
+	uint64_t last_pid;       /* the newest process or thread of the machine then; 0: unknown */
 	struct gg_map examined;  /* programs whose files were searched for an allocator */
 };
 

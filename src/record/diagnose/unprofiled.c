@@ -38,6 +38,9 @@ enum {
 /* The longest regular pause of a session that has to hold an overhead. */
 #define FRUGAL_NS 5e9
 
+/* The pause while the machine begins no process. */
+#define CALM_NS 1e9
+
 struct look {
 	uint32_t pids[LOOK_MAX];
 	uint32_t count;
@@ -161,6 +164,28 @@ static void examine(struct gg_process_set *set, uint32_t pid)
 	gg_diagnostics_unseen_process(&set->findings, set->writer, pid, exe, why);
 }
 
+/* Returns the id of the newest process or thread that this process could see; 0: unknown. */
+static uint64_t read_last_pid(void)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
+	const char *last;
+
+	if (!gg_proc_file_read(&text, "/proc/loadavg"))
+		return 0;
+	last = strrchr(gg_buf_text(&text), ' ');
+	return last != NULL ? strtoull(last, NULL, 10) : 0;
+}
+
+/* True if a search would find the same processes as the last one. */
+static bool is_calm(struct gg_findings *findings, uint64_t now_ns, double frugality)
+{
+	uint64_t last_pid = read_last_pid(), before = findings->last_pid;
+
+	findings->last_pid = last_pid;
+	return last_pid != 0 && last_pid == before &&
+	       (double)(now_ns - findings->searched_ns) < CALM_NS * frugality;
+}
+
 /* Searches all descendants: the loop adds the children of each process to its own list. */
 void gg_unprofiled_look(struct gg_process_set *set, pid_t command)
 {
@@ -168,8 +193,10 @@ void gg_unprofiled_look(struct gg_process_set *set, pid_t command)
 	double frugality = 1 + set->writer->extra_pause, pause_ns, least_ns;
 	struct look look = { .count = 0 };
 
-	if (start_ns < set->findings.next_search_ns || set->only_pid != 0)
+	if (start_ns < set->findings.next_search_ns || set->only_pid != 0 ||
+	    is_calm(&set->findings, start_ns, frugality))
 		return;
+	set->findings.searched_ns = start_ns;
 	add_children(&look, (uint32_t)getpid());
 	for (uint32_t i = 0; i < look.count; i++) {
 		add_children(&look, look.pids[i]);
