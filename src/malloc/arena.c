@@ -497,7 +497,8 @@ static struct gg_malloc_slab *take_joined(size_t slice_count)
 	return NULL;
 }
 
-struct gg_malloc_slab *gg_malloc_arena_take(size_t slice_count, size_t alignment_bytes)
+struct gg_malloc_slab *gg_malloc_arena_take(size_t slice_count, size_t alignment_bytes,
+                                            bool wants_zeros)
 {
 	int saved_errno = errno;
 	struct gg_malloc_slab *run, *taken = NULL;
@@ -511,7 +512,7 @@ struct gg_malloc_slab *gg_malloc_arena_take(size_t slice_count, size_t alignment
 	give_waiting();
 	for (;;) {
 		run = find(&dirty, slice_count, alignment_bytes, &first);
-		if (run == NULL && slice_count >= BUFFER_SLICES && extra <= 1)
+		if (run == NULL && slice_count >= BUFFER_SLICES && extra <= 1 && !wants_zeros)
 			taken = take_joined(slice_count);
 		if (taken != NULL)
 			break;

@@ -30,8 +30,12 @@
 /*
  * Takes a run that starts at a multiple of alignment_bytes (a power of two).  Its owner is
  * GG_MALLOC_OWNER_RUN; `is_zero` says whether it is clean.
+ *
+ * wants_zeros: the caller writes zeros to all of a run that is not clean.  So no clean slices are
+ * joined to a dirty run, because the program may never touch them.
  */
-struct gg_malloc_slab *gg_malloc_arena_take(size_t slice_count, size_t alignment_bytes);
+struct gg_malloc_slab *gg_malloc_arena_take(size_t slice_count, size_t alignment_bytes,
+                                            bool wants_zeros);
 
 /* Takes slices for sampled slots.  They are never given back. */
 struct gg_malloc_slab *gg_malloc_arena_take_for_slots(size_t slice_count);

@@ -196,7 +196,6 @@ GG_EXPORT void *geiger_aligned_alloc(size_t alignment, size_t bytes)
 {
 	struct gg_malloc_heap *heap;
 	size_t class_bytes;
-	bool is_zero;
 	void *p;
 
 	if (alignment == 0 || (alignment & (alignment - 1)) != 0) {
@@ -214,7 +213,7 @@ GG_EXPORT void *geiger_aligned_alloc(size_t alignment, size_t bytes)
 	heap->alignment_bytes = alignment;
 	p = class_bytes <= GG_MALLOC_CLASS_BYTES_MAX
 	            ? gg_malloc_heap_pop(heap, gg_malloc_class_of(class_bytes), bytes)
-	            : gg_malloc_large(heap, bytes, alignment, &is_zero);
+	            : gg_malloc_large(heap, bytes, alignment, NULL);
 	heap->alignment_bytes = 0;
 	gg_malloc_heap_leave(heap);
 	return p != NULL ? p : gg_malloc_fall_back(bytes, alignment);

@@ -77,22 +77,25 @@ void *gg_malloc_large(struct gg_malloc_heap *heap, size_t bytes, size_t alignmen
 	struct gg_draw draw;
 	bool is_sample = decide(heap, bytes, &draw);
 	struct gg_malloc_slab *run = NULL;
+	bool is_zero = true;
 	void *p;
 
 	if (alignment_bytes < GG_MALLOC_SLICE_BYTES)
 		alignment_bytes = GG_MALLOC_SLICE_BYTES;
 	if (bytes <= GG_MALLOC_RUN_BYTES_MAX && alignment_bytes <= GG_MALLOC_RUN_BYTES_MAX)
-		run = gg_malloc_arena_take(slices_of(bytes + (bytes == 0)), alignment_bytes);
+		run = gg_malloc_arena_take(slices_of(bytes + (bytes == 0)), alignment_bytes,
+		                           ret_is_zero != NULL);
 	if (run != NULL) {
-		*ret_is_zero = run->is_zero;
+		is_zero = run->is_zero;
 		p = gg_malloc_slab_start(run);
 	} else {
 		/* A block for which the arena has no place is huge as well. */
 		p = gg_malloc_huge_alloc(bytes + (bytes == 0), alignment_bytes);
 		if (p == NULL)
 			return NULL;
-		*ret_is_zero = true;
 	}
+	if (ret_is_zero != NULL)
+		*ret_is_zero = is_zero;
 	set_note(p, run, bytes, is_sample);
 	gg_malloc_count_large_allocated(gg_size_class(bytes));
 	if (is_sample)

@@ -135,7 +135,7 @@ void gg_malloc_collect_remote(struct gg_malloc_heap *heap)
 static struct gg_malloc_slab *new_slab(unsigned class, const struct gg_malloc_heap *heap)
 {
 	uint32_t slices = gg_malloc_class_slices(class), bytes;
-	struct gg_malloc_slab *slab = gg_malloc_arena_take(slices, GG_MALLOC_SLICE_BYTES);
+	struct gg_malloc_slab *slab = gg_malloc_arena_take(slices, GG_MALLOC_SLICE_BYTES, false);
 
 	if (slab == NULL)
 		return NULL;

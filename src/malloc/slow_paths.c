@@ -74,7 +74,6 @@ void *gg_malloc_slow(size_t bytes)
 {
 	struct gg_malloc_heap *heap;
 	void *p;
-	bool is_zero;
 
 	if (gg_unlikely(bytes > PTRDIFF_MAX))
 		return gg_malloc_no_memory();
@@ -86,7 +85,7 @@ void *gg_malloc_slow(size_t bytes)
 	else if (gg_likely(bytes <= GG_MALLOC_CLASS_BYTES_MAX))
 		p = gg_malloc_heap_pop(heap, gg_malloc_class_of(bytes), bytes);
 	else
-		p = gg_malloc_large(heap, bytes, GG_MALLOC_SLICE_BYTES, &is_zero);
+		p = gg_malloc_large(heap, bytes, GG_MALLOC_SLICE_BYTES, NULL);
 	gg_malloc_heap_leave(heap);
 	return gg_likely(p != NULL) ? p : gg_malloc_fall_back(bytes, 1);
 }

@@ -23,7 +23,8 @@ GG_APART void gg_malloc_free_outside(void *p);
 GG_APART void gg_malloc_free_special(struct gg_malloc_slab *slab, void *p);
 
 /*
- * A run or huge block.  alignment_bytes is a power of two; *ret_is_zero: its bytes are 0.
+ * A run or huge block.  alignment_bytes is a power of two.  *ret_is_zero: its bytes are 0; if they
+ * are not, the caller zeroes them.  NULL: the caller needs no zeros.
  */
 void *gg_malloc_large(struct gg_malloc_heap *heap, size_t bytes, size_t alignment_bytes,
                       bool *ret_is_zero);

@@ -161,6 +161,30 @@ TEST(a_buffer_takes_a_free_run_and_the_clean_one_behind_it)
 	CHECK_EQ_PTR(gg_malloc_validate(), NULL);
 }
 
+static bool is_resident(const void *p)
+{
+	unsigned char present = 0;
+	uintptr_t page = (uintptr_t)p & ~(uintptr_t)4095;
+
+	return mincore((void *)page, 4096, &present) == 0 && (present & 1) != 0; /* NOLINT */
+}
+
+/* Otherwise the zeros of calloc() would be written to memory that the program may never touch. */
+TEST(a_sparse_buffer_of_zeros_takes_no_memory)
+{
+	char *p;
+
+	begin();
+	p = memset(geiger_malloc(6 * MIB), 1, 6 * MIB);
+	geiger_free(p);
+	p = geiger_calloc(1, 9 * MIB);
+	CHECK(!is_resident(p + 8 * MIB));
+	for (size_t i = 0; i < 9 * MIB; i += 512)
+		CHECK_EQ_U64((uint64_t)p[i], 0);
+	geiger_free(p);
+	CHECK_EQ_PTR(gg_malloc_validate(), NULL);
+}
+
 /* The clock has 32 bits: after 25 days, an early time looks like a later one. */
 TEST(a_process_that_slept_for_weeks_gives_memory_back)
 {
@@ -271,14 +295,6 @@ TEST(memory_that_went_back_is_zero)
 		pass_slow_mallocs();
 	}
 	CHECK_EQ_U64(wrong, 0);
-}
-
-static bool is_resident(const void *p)
-{
-	unsigned char present = 0;
-	uintptr_t page = (uintptr_t)p & ~(uintptr_t)4095;
-
-	return mincore((void *)page, 4096, &present) == 0 && (present & 1) != 0; /* NOLINT */
 }
 
 /* The kernel may have made a huge page of both, and would only split it. */
