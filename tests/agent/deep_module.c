@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* deep_module - a library that life_program opens with RTLD_DEEPBIND: its malloc() and free(). */
+/* deep_module - a library that life_program opens with RTLD_DEEPBIND: its malloc() and free(), and
+ * which definition of a function it is bound to. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,6 +8,8 @@
 void *deep_malloc(size_t bytes);
 void *deep_realloc(void *p, size_t bytes);
 void deep_free(void *p);
+int deep_binding(void);
+int deep_asked(void);
 
 void *deep_malloc(size_t bytes)
 {
@@ -21,6 +24,19 @@ void *deep_realloc(void *p, size_t bytes)
 void deep_free(void *p)
 {
 	free(p);
+}
+
+/* The program has a function of that name as well. */
+int deep_binding(void)
+{
+	return 2;
+}
+
+int deep_asked(void)
+{
+	static int (*volatile bound)(void) = deep_binding;
+
+	return bound();
 }
 
 /* libc allocates the line by the program's malloc(). */

@@ -6,6 +6,7 @@
  *   threads   thousands of threads come and go, and leave blocks that other threads free
  *   copy      LIBRARY, a copy of the preloaded library, is opened, used and closed
  *   deep      LIBRARY would find libc's allocator first, and shares blocks with the program
+ *   kept      LIBRARY finds its own definitions first, as RTLD_DEEPBIND says
  *   foreign   blocks of libc's own allocator are freed, resized and measured
  *   forks     threads and their signal handlers fork while other threads allocate
  *   exec      a thread executes LIBRARY (a program) while other threads allocate
@@ -107,9 +108,36 @@ static void copy(const char *library)
 	}
 }
 
-static void deep(const char *library)
+/* LIBRARY has a function of that name as well. */
+__attribute__((visibility("default"))) int deep_binding(void);
+int deep_binding(void)
+{
+	return 1;
+}
+
+static void check_binding(void *handle, int expected)
+{
+	int (*asked)(void);
+
+	*(void **)&asked = dlsym(handle, "deep_asked");
+	if (asked() != expected) {
+		printf("bound to definition %d\n", asked());
+		atomic_fetch_add(&wrong, 1);
+	}
+}
+
+static void kept(const char *library)
 {
 	void *handle = dlopen(library, RTLD_NOW | RTLD_DEEPBIND);
+
+	if (handle == NULL)
+		printf("%s\n", dlerror());
+	else
+		check_binding(handle, 2);
+}
+
+static void share_blocks(void *handle)
+{
 	void *(*deep_malloc)(size_t);
 	void *(*deep_realloc)(void *, size_t);
 	void (*deep_free)(void *);
@@ -118,6 +146,7 @@ static void deep(const char *library)
 		printf("%s\n", dlerror());
 		return;
 	}
+	check_binding(handle, 1);
 	*(void **)&deep_malloc = dlsym(handle, "deep_malloc");
 	*(void **)&deep_realloc = dlsym(handle, "deep_realloc");
 	*(void **)&deep_free = dlsym(handle, "deep_free");
@@ -132,6 +161,12 @@ static void deep(const char *library)
 		free(q);
 	}
 	dlclose(handle);
+}
+
+static void deep(const char *library)
+{
+	share_blocks(dlopen(library, RTLD_NOW | RTLD_DEEPBIND));
+	share_blocks(dlmopen(LM_ID_BASE, library, RTLD_NOW | RTLD_DEEPBIND));
 }
 
 extern void *__libc_malloc(size_t bytes) __attribute__((weak));
@@ -249,6 +284,8 @@ int main(int argc, char **argv)
 		copy(library);
 	else if (strcmp(what, "deep") == 0)
 		deep(library);
+	else if (strcmp(what, "kept") == 0)
+		kept(library);
 	else if (strcmp(what, "foreign") == 0)
 		foreign();
 	else if (strcmp(what, "forks") == 0)

@@ -4,9 +4,10 @@
 #
 # test_malloc_life.sh - libgeiger-malloc.so through the life of processes and threads.  $1: the
 # library, $2: the library with delays at every atomic operation, $3: life_program, $4: an audit
-# library, $5: deep_module, $6: how life_program finds it by its own list of folders
+# library, $5: deep_module, $6: first_allocator, $7: how life_program finds deep_module by its own
+# list of folders
 . "$(dirname "$0")/../test.sh"
-library=$1 chaos=$2 program=$3 audit=$4 deep=$5 deep_name=$6
+library=$1 chaos=$2 program=$3 audit=$4 deep=$5 first=$6 deep_name=$7
 unset GEIGER_LOG GEIGER_ACTIVE LD_LIBRARY_PATH
 export GEIGER_DIR=$scratch GEIGER_INTERVAL=4k
 
@@ -42,6 +43,12 @@ a_library_with_bindings_of_its_own() {
 		is_right deep env LD_PRELOAD="$library" "$program" deep "$deep_name"
 }
 
+# Blocks of two allocators cannot meet there.
+the_flag_stays_behind_another_allocator() {
+	GEIGER_LOG=$scratch/log is_right kept env LD_PRELOAD="$first:$library" "$program" kept "$deep" &&
+		is_right kept "$program" kept "$deep"
+}
+
 forks_among_threads() {
 	is_right forks env LD_PRELOAD="$chaos" "$program" forks
 }
@@ -59,6 +66,7 @@ check "thousands of threads come and go" threads_come_and_go
 check "a copy is opened, used and closed" a_copy_is_opened
 check "blocks of libc's own allocator are passed on" foreign_blocks_are_passed_on
 check "a library that binds to libc first shares blocks with the program" a_library_with_bindings_of_its_own
+check "another allocator serves, and the flag stays" the_flag_stays_behind_another_allocator
 check "threads and handlers fork while others allocate" forks_among_threads
 check "a thread executes a program while others allocate" exec_among_threads
 check "an audit library allocates" beside_an_audit_library

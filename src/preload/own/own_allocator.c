@@ -1,17 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * own_allocator - libgeiger-malloc.so: the agent with an allocator of its own underneath.
- *
- * The allocator draws the samples (malloc/class_sampling.h), and calls the functions here: they
- * record samples as the agent's hooks do, and bring the settings of the region to the allocator.
- *
- * Order    A sample is recorded after it was allocated and before the program has it, and closed
- *          before it is freed, as preload/order.h says.
- * Agents   If the agent is preloaded as well, the first of the two in the loader's order records,
- *          and this library is just an allocator if it is the second one.
- * Foreign  Pointers from before this library was there, or of libc itself, go to the next free().
- * Threads  any.
- */
+/* own_allocator - the client of the allocator, and the agent's real functions. */
+#include "preload/own/own_allocator.h"
+
 #include <link.h>
 #include <malloc.h>
 #include <stdlib.h>
@@ -170,6 +160,24 @@ const char *gg_real_other_allocator(void)
 	if (sanitizer != NULL)
 		return sanitizer;
 	return first != NULL && first->l_ld != _DYNAMIC ? file_of(first) : NULL;
+}
+
+bool gg_own_allocator_serves(void)
+{
+	static uint32_t known; /* 0: not yet, 1: no, 2: yes */
+	uint32_t answer = gg_load_relaxed(&known);
+
+	/*
+	 * The list begins with what was loaded with the program, which stays, and the search ends
+	 * at this library at the latest.
+	 */
+	if (gg_unlikely(answer == 0)) {
+		const struct link_map *first = find_malloc(_r_debug.r_map);
+
+		answer = first != NULL && first->l_ld == _DYNAMIC && !is_passing() ? 2 : 1;
+		gg_store_relaxed(&known, answer);
+	}
+	return answer == 2;
 }
 
 /*
