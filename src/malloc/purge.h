@@ -8,7 +8,7 @@
  *             was freed last stays if it has up to 32 MiB, since buffers of that size come again.
  *   by time   a free run goes back when it was not used for a second.  Slow paths of malloc() and
  *             of free() look at the clock.  They also give empty slabs to the arena that their heap
- *             had for so long, and blocks that the thread that ended last was handed.
+ *             had for so long, and those of the thread that ended last.
  *   on call   geiger_malloc_trim() gives back what can be given.
  *
  * There is no thread for it, so a process that calls nothing keeps what it has.

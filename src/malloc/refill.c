@@ -67,12 +67,13 @@ static void dequeue(struct gg_malloc_supply *supply, struct gg_malloc_slab *slab
 		supply->last = slab->previous;
 }
 
-/* An empty slab waits for its next use if it is the only one. */
-static void put_empty(struct gg_malloc_supply *supply, struct gg_malloc_slab *slab)
+/* An empty slab waits for its next use if it is the only one, and a thread may use it. */
+static void put_empty(struct gg_malloc_heap *heap, struct gg_malloc_supply *supply,
+                      struct gg_malloc_slab *slab)
 {
 	gg_assert(slab->remote == NULL && gg_malloc_slab_used(slab) == 0);
 	check_free(slab);
-	if (supply->empty_count == 0) {
+	if (supply->empty_count == 0 && !heap->keeps_nothing) {
 		supply->empty_count = 1;
 		supply->empty_looks = 0;
 		return;
@@ -97,7 +98,7 @@ void gg_malloc_slab_event(struct gg_malloc_heap *heap, struct gg_malloc_slab *sl
 	}
 	/* The current slab stays, so that a pair of malloc() and free() never gets here twice. */
 	if (slab->countdown == 0 && slab->state == GG_MALLOC_SLAB_QUEUED)
-		put_empty(supply, slab);
+		put_empty(heap, supply, slab);
 	gg_malloc_section_end(outer);
 	if (!outer.is_nested)
 		gg_malloc_heap_count_visit(heap);
@@ -124,7 +125,7 @@ void gg_malloc_collect_remote(struct gg_malloc_heap *heap)
 
 	for (; slab != NULL; slab = next) {
 		/* Before its list is taken: then another thread may put it into the list again. */
-		next = slab->remote_next;
+		next = gg_load_relaxed(&slab->remote_next);
 		put_back_remote(heap, slab, gg_malloc_take_remote_blocks(slab));
 	}
 	gg_malloc_section_end(outer);
@@ -300,6 +301,21 @@ static void take_back(struct gg_malloc_heap *heap, unsigned class)
 	supply->gap = 0;
 }
 
+/*
+ * Without a thread no slab is current: the current slab of an orphan would stay when others have
+ * freed all its blocks.
+ */
+static void put_away_current(struct gg_malloc_supply *supply)
+{
+	struct gg_malloc_slab *slab = supply->current;
+
+	supply->current = NULL;
+	if (slab->countdown == slab->capacity)
+		make_full(slab);
+	else
+		enqueue(supply, slab);
+}
+
 /* Takes the blocks back that were handed; an empty slab goes to the arena. */
 static void retire_current(struct gg_malloc_heap *heap, unsigned class)
 {
@@ -309,10 +325,12 @@ static void retire_current(struct gg_malloc_heap *heap, unsigned class)
 	if (slab == NULL)
 		return;
 	take_back(heap, class);
-	if (slab->countdown != 0)
-		return;
-	supply->current = NULL;
-	gg_malloc_arena_give(slab);
+	if (slab->countdown == 0) {
+		supply->current = NULL;
+		gg_malloc_arena_give(slab);
+	} else if (heap->keeps_nothing) {
+		put_away_current(supply);
+	}
 }
 
 void gg_malloc_heap_trim(struct gg_malloc_heap *heap)

@@ -19,8 +19,9 @@ static void put_slab(struct gg_malloc_slab *slab)
 		slab); /* NOLINT */
 	struct gg_malloc_slab *first = gg_load_relaxed(&heap->remote_slabs);
 
+	/* Relaxed: the exchange below publishes it. */
 	do
-		slab->remote_next = first;
+		gg_store_relaxed(&slab->remote_next, first);
 	while (!gg_cas_seq_cst(&heap->remote_slabs, &first, slab));
 	/* Sequentially consistent: pairs with gg_malloc_heap_abandon() (header). */
 	if (gg_unlikely(gg_load_seq_cst(&heap->state) == GG_MALLOC_HEAP_ORPHAN))

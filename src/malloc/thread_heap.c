@@ -47,6 +47,7 @@ static int64_t orphan_count;
 /* The orphan whose thread ended last, if it still has the blocks that it was handed; NULL: none. */
 static struct gg_malloc_heap *untrimmed;
 static uint64_t child_number; /* differs for a child and its siblings: the pid; 0: no child */
+static uint32_t fork_count;   /* forks that led from the first process to this one */
 static pthread_once_t key_once = PTHREAD_ONCE_INIT;
 static pthread_key_t key;
 static bool has_key;
@@ -109,12 +110,18 @@ void gg_malloc_heap_apply_plan(struct gg_malloc_heap *heap, const struct gg_mall
 	gg_malloc_section_end(outer);
 }
 
+/* False: it has draws of a parent of this process. */
+static bool is_of_process(const struct gg_malloc_heap *heap)
+{
+	return heap->fork_count == gg_load_relaxed(&fork_count);
+}
+
 /* The list that was handed before the fork has the draws of the parent. */
 static GG_COLD void draw_in_child(struct gg_malloc_heap *heap)
 {
 	const struct gg_malloc_plan *plan = gg_malloc_plan();
 
-	heap->is_forked = false;
+	heap->fork_count = gg_load_relaxed(&fork_count);
 	heap->rng = (struct gg_rng){ { 0 } };
 	gg_malloc_heap_apply_plan(heap, plan);
 	if (plan != NULL)
@@ -125,7 +132,7 @@ void gg_malloc_heap_visit(struct gg_malloc_heap *heap)
 {
 	const struct gg_malloc_client *client = gg_malloc_client;
 
-	if (gg_unlikely(heap->is_forked))
+	if (gg_unlikely(!is_of_process(heap)))
 		draw_in_child(heap);
 	heap->visit_left_bytes = NO_CLIENT_BYTES;
 	if (client == NULL || client->visit == NULL)
@@ -134,12 +141,18 @@ void gg_malloc_heap_visit(struct gg_malloc_heap *heap)
 	client->visit();
 }
 
+/*
+ * The wish comes first.  If another thread has claimed the heap to collect its remote frees, that
+ * thread sees the wish when it abandons the heap.  A thread that has adopted it forgets the wish.
+ */
 static void trim_orphan(struct gg_malloc_heap *heap)
 {
-	if (heap == NULL || !gg_malloc_heap_claim(heap))
-		return; /* a thread has adopted it */
-	gg_malloc_heap_trim(heap);
-	gg_malloc_heap_abandon(heap);
+	if (heap == NULL)
+		return;
+	/* Sequentially consistent: pairs with gg_malloc_heap_abandon(). */
+	gg_exchange_seq_cst(&heap->trim_wanted, 1);
+	if (gg_malloc_heap_claim(heap))
+		gg_malloc_heap_abandon(heap);
 }
 
 void gg_malloc_heap_trim_orphan(void)
@@ -181,17 +194,57 @@ bool gg_malloc_heap_claim(struct gg_malloc_heap *heap)
 	return true;
 }
 
+static bool has_work(struct gg_malloc_heap *heap)
+{
+	return gg_load_seq_cst(&heap->remote_slabs) != NULL ||
+	       gg_load_seq_cst(&heap->trim_wanted) != 0;
+}
+
 void gg_malloc_heap_abandon(struct gg_malloc_heap *heap)
 {
 	do {
-		gg_malloc_collect_remote(heap);
+		if (gg_exchange_seq_cst(&heap->trim_wanted, 0) != 0) {
+			heap->keeps_nothing = true;
+			gg_malloc_heap_trim(heap);
+		} else {
+			gg_malloc_collect_remote(heap);
+		}
 		gg_add_relaxed(&orphan_count, 1);
-		/* Sequentially consistent: pairs with the push of a slab (remote_frees.h). */
+		/*
+		 * Sequentially consistent: pairs with the push of a slab (remote_frees.h), and with
+		 * trim_orphan().
+		 */
 		gg_exchange_seq_cst(&heap->state, GG_MALLOC_HEAP_ORPHAN);
-	} while (gg_load_seq_cst(&heap->remote_slabs) != NULL && gg_malloc_heap_claim(heap));
+	} while (has_work(heap) && gg_malloc_heap_claim(heap));
 }
 
-static struct gg_malloc_heap *adopt(void)
+static bool has_handed(const struct gg_malloc_heap *heap)
+{
+	for (unsigned i = 0; i < GG_MALLOC_CLASS_COUNT; i++)
+		if (heap->handed[i] != NULL || heap->supplies[i].rest != NULL)
+			return true;
+	return false;
+}
+
+/*
+ * The draws of an orphan are from before a fork.  The child's threads that adopt it have other
+ * samples than those of its siblings.
+ */
+static GG_COLD void forget_draws(struct gg_malloc_heap *heap)
+{
+	const struct gg_malloc_plan *plan = gg_malloc_plan();
+
+	heap->fork_count = gg_load_relaxed(&fork_count);
+	heap->rng = (struct gg_rng){ { 0 } };
+	heap->plan = NULL; /* so that the next thread applies the plan anew */
+	if (plan == NULL || !has_handed(heap))
+		return;
+	gg_malloc_heap_apply_plan(heap, plan);
+	gg_malloc_heap_redraw(heap);
+}
+
+/* Claims an orphan and returns it.  NULL: there is no orphan. */
+static struct gg_malloc_heap *find_orphan(void)
 {
 	struct gg_malloc_heap *heap;
 
@@ -207,6 +260,20 @@ static struct gg_malloc_heap *adopt(void)
 	return NULL;
 }
 
+static struct gg_malloc_heap *adopt(void)
+{
+	struct gg_malloc_heap *heap = find_orphan();
+
+	if (heap == NULL)
+		return NULL;
+	/* Relaxed: a wish that comes later is forgotten when this thread ends. */
+	gg_store_relaxed(&heap->trim_wanted, 0);
+	heap->keeps_nothing = false;
+	if (gg_unlikely(!is_of_process(heap)))
+		forget_draws(heap);
+	return heap;
+}
+
 static struct gg_malloc_heap *new_heap(void)
 {
 	struct gg_malloc_heap *heap, *first;
@@ -215,6 +282,7 @@ static struct gg_malloc_heap *new_heap(void)
 	if (heap == NULL)
 		return NULL;
 	heap->number = gg_add_relaxed(&heap_count, 1);
+	heap->fork_count = gg_load_relaxed(&fork_count);
 	heap->purge_countdown = GG_MALLOC_PURGE_VISITS;
 	for (unsigned i = 0; i < GG_COUNT(heap->class_of_words); i++)
 		heap->class_of_words[i] = (uint8_t)gg_malloc_class_of((size_t)i * 16);
@@ -239,10 +307,12 @@ static void leave_section(void)
  * A thread that comes next adopts the heap and goes on with the blocks that it was handed.  So they
  * stay until another thread ends, or for as long as free memory waits (purge.h).
  */
-static void leave_to_next_thread(struct gg_malloc_heap *heap)
+void gg_malloc_heap_return(struct gg_malloc_heap *heap)
 {
 	struct gg_malloc_heap *last;
 
+	/* Relaxed: a wish from before was for the end of an earlier thread. */
+	gg_store_relaxed(&heap->trim_wanted, 0);
 	gg_store_relaxed(&heap->end_ms, gg_malloc_purge_clock_ms());
 	gg_malloc_heap_abandon(heap);
 	/* Sequentially consistent: see gg_malloc_heap_trim_orphan(). */
@@ -268,7 +338,7 @@ static void end_thread(void *user)
 		return;
 	}
 	own_heap = NULL;
-	leave_to_next_thread(heap);
+	gg_malloc_heap_return(heap);
 }
 
 void gg_malloc_forked(void)
@@ -276,36 +346,14 @@ void gg_malloc_forked(void)
 	struct gg_malloc_heap *heap = own_heap;
 
 	child_number = (uint64_t)getpid();
+	gg_add_relaxed(&fork_count, 1); /* a thread that adopts an orphan draws again */
 	if (heap == NULL)
 		return;
 	/* The client of a child may want other settings, and sets them before the next list. */
 	heap->visit_left_bytes = 0;
-	heap->is_forked = true;
 	/* A handler that forks may have interrupted work on the heap: then the next visit draws. */
 	if ((gg_malloc_inside & GG_MALLOC_PART_HEAP) == 0)
 		draw_in_child(heap);
-}
-
-static bool has_handed(const struct gg_malloc_heap *heap)
-{
-	for (unsigned i = 0; i < GG_MALLOC_CLASS_COUNT; i++)
-		if (heap->handed[i] != NULL || heap->supplies[i].rest != NULL)
-			return true;
-	return false;
-}
-
-/* The child's threads that adopt an orphan have other samples than those of its siblings. */
-static void forget_draws(struct gg_malloc_heap *heap)
-{
-	const struct gg_malloc_plan *plan = gg_malloc_plan();
-
-	heap->rng = (struct gg_rng){ { 0 } };
-	heap->plan = NULL; /* so that the next thread applies the plan anew */
-	/* A thread that had ended borrowed it. */
-	if (plan == NULL || !has_handed(heap))
-		return;
-	gg_malloc_heap_apply_plan(heap, plan);
-	gg_malloc_heap_redraw(heap);
 }
 
 /* In a forked child, where only the calling thread goes on. */
@@ -315,12 +363,8 @@ static void leave_heaps_of_parent(void)
 
 	gg_malloc_forked();
 	for (heap = gg_malloc_first_heap(); heap != NULL; heap = heap->next) {
-		uint32_t state = gg_load_relaxed(&heap->state);
-
 		/* Orphans are consistent, because a thread that works on a heap owns it. */
-		if (state == GG_MALLOC_HEAP_ORPHAN)
-			forget_draws(heap);
-		else if (heap != own_heap && state == GG_MALLOC_HEAP_OWNED)
+		if (heap != own_heap && gg_load_relaxed(&heap->state) == GG_MALLOC_HEAP_OWNED)
 			gg_store_relaxed(&heap->state, GG_MALLOC_HEAP_LOST);
 	}
 }

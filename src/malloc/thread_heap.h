@@ -19,7 +19,9 @@
  * Ends      A heap outlives its thread.  It becomes an orphan with all its slabs, and the next new
  *           thread adopts it.  Until then, any thread that frees one of its blocks may collect its
  *           remote frees (remote_frees.h).  Allocations of a thread that has ended borrow an
- *           orphan.
+ *           orphan.  The orphan whose thread ended last keeps its empty slabs and the blocks that
+ *           it was handed, for the next thread.  All others are trimmed, and give each slab back
+ *           when its last block is freed.
  * Fork      In the child, the heaps of all other threads are in an unknown state: their memory is
  *           never used again.
  * Threads   The thread that owns, adopts or borrows the heap; `state` says whether there is one.
@@ -75,16 +77,18 @@ struct gg_malloc_heap {
 	int64_t visit_left_bytes;    /* to be handed until the next visit of the client */
 	uint64_t seed;               /* of `rng`; 0: from the system, or none yet */
 	uint64_t walked_count;       /* steps to cuts, for tests and benchmarks */
-	bool is_forked;              /* this is a child, where the draws are still the parent's */
 	uint32_t purge_countdown;    /* slow paths until one looks at the clock (purge.h) */
 	uint32_t retire_ms;          /* when empty slabs were last looked at */
 	uint32_t end_rounds;         /* rounds of destructors that the thread's end has had */
 	uint32_t end_ms;             /* when its last thread ended */
+	bool keeps_nothing;          /* it was trimmed after its thread's end: no slab waits here */
+	uint32_t fork_count;         /* of the process that its draws are of */
 	struct gg_malloc_heap *next; /* in the list of all heaps; they are never freed */
 
 	/* Other threads touch these members. */
 	struct gg_malloc_slab *remote_slabs __attribute__((aligned(64)));
-	uint32_t state; /* enum gg_malloc_heap_state */
+	uint32_t state;       /* enum gg_malloc_heap_state */
+	uint32_t trim_wanted; /* 1: the thread that abandons the heap trims it first */
 };
 
 extern __thread struct gg_malloc_heap *gg_malloc_thread_heap
@@ -138,8 +142,11 @@ GG_COLD struct gg_malloc_heap *gg_malloc_heap_get(void);
 /* Takes a heap that has no thread.  False: it has one, or someone was faster. */
 bool gg_malloc_heap_claim(struct gg_malloc_heap *heap);
 
-/* Makes a heap an orphan: it has no thread from now on. */
+/* Makes a heap an orphan: it has no thread from now on.  Trims it if that is wanted. */
 void gg_malloc_heap_abandon(struct gg_malloc_heap *heap);
+
+/* Abandons a heap whose blocks the next thread may go on with, and trims the one before it. */
+GG_COLD void gg_malloc_heap_return(struct gg_malloc_heap *heap);
 
 /* Returns a block of the class, from the heap's list or by a refill; NULL: there is no memory. */
 void *gg_malloc_heap_pop(struct gg_malloc_heap *heap, unsigned class, size_t bytes);
@@ -198,7 +205,7 @@ static inline struct gg_malloc_heap *gg_malloc_heap_enter(void)
 static inline void gg_malloc_heap_leave(struct gg_malloc_heap *heap)
 {
 	if (gg_unlikely(heap != gg_malloc_thread_heap))
-		gg_malloc_heap_abandon(heap);
+		gg_malloc_heap_return(heap);
 }
 
 static inline void gg_malloc_heap_count_visit(struct gg_malloc_heap *heap)

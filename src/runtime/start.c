@@ -361,6 +361,8 @@ static bool adopt(bool is_seeded)
 		gg_thread_count_forked();
 		gg_process.fork_ns = 0;
 		gg_process.parent_pid = 0;
+		if (gg_real.forked != NULL)
+			gg_real.forked();
 	}
 	status = gg_process_region_open(gg_region_adopt);
 	if (status < 0) {
