@@ -7,9 +7,13 @@
 #include "malloc/class_sampling.h"
 #include "malloc/kernel_memory.h"
 
-enum { SLOT_ALIGNMENT = 64, SLOTS_MAX = GG_MALLOC_SLICE_BYTES / SLOT_ALIGNMENT };
+enum {
+	SLOT_ALIGNMENT = 64,
+	SLOTS_MAX = GG_MALLOC_SLICE_BYTES / SLOT_ALIGNMENT,
+	TABLES_BYTES = 65536, /* mapped at once */
+};
 
-/* A slab of slots; it stands in memory of its own, and is found by the slab's local_free. */
+/* A slab of slots; it stands among the tables below, and is found by the slab's local_free. */
 struct slots {
 	struct gg_malloc_slab *slab;
 	struct slots *next; /* of the class; all are kept for ever */
@@ -26,6 +30,16 @@ struct class_slots {
 
 static struct class_slots classes[GG_MALLOC_CLASS_COUNT];
 static uint64_t live_count, dropped_count;
+
+/* Where the structs of all slabs stand, one behind the other: with few samples most are short. */
+struct tables {
+	uint64_t used_bytes; /* more than TABLES_BYTES if a table found no room */
+	char memory[TABLES_BYTES - 64] __attribute__((aligned(64)));
+};
+static struct tables *newest_tables;
+_Static_assert(sizeof(struct slots) + SLOTS_MAX * sizeof(struct gg_malloc_slot) <=
+                       sizeof(newest_tables->memory),
+               "the longest table has room");
 
 static size_t slot_bytes(unsigned class)
 {
@@ -50,21 +64,43 @@ static void *address_of(const struct slots *slots, uint32_t number)
 	return gg_malloc_slab_start(slots->slab) + (size_t)number * slots->slab->block_bytes;
 }
 
+/* Returns memory that is all 0, and stays for ever.  NULL: no memory. */
+static void *take_table(size_t bytes)
+{
+	/* Acquire: pairs with the exchange below.  The memory is all 0 for everyone. */
+	struct tables *tables = gg_load_acquire(&newest_tables), *new;
+	uint64_t at;
+
+	bytes = (bytes + 63) & ~(size_t)63;
+	for (;;) {
+		if (tables != NULL) {
+			at = gg_add_relaxed(&tables->used_bytes, bytes);
+			if (at + bytes <= sizeof(tables->memory))
+				return tables->memory + at;
+		}
+		new = gg_malloc_map_memory(sizeof(*new), PROT_READ | PROT_WRITE, 0);
+		if (new == NULL)
+			return NULL;
+		if (gg_cas_acq_rel(&newest_tables, &tables, new))
+			tables = new;
+		else
+			gg_malloc_unmap_memory(new, sizeof(*new));
+	}
+}
+
 /* Adds a slab of slots to a class.  NULL: no memory. */
 static GG_COLD struct slots *add_slots(unsigned class)
 {
 	struct gg_malloc_slab *slab;
 	size_t bytes = slot_bytes(class), slices = gg_malloc_class_slices(class), count;
 	struct slots *new, *first;
-	size_t page_bytes = (sizeof(*new) + SLOTS_MAX * sizeof(new->slot[0]) + 4095) &
-	                    ~(size_t)4095;
 
 	slab = gg_malloc_arena_take_for_slots(slices);
 	if (slab == NULL)
 		return NULL;
 	count = slices * GG_MALLOC_SLICE_BYTES / bytes;
 	gg_assert(count <= SLOTS_MAX);
-	new = gg_malloc_map_memory(page_bytes, PROT_READ | PROT_WRITE, 0);
+	new = take_table(sizeof(*new) + count * sizeof(new->slot[0]));
 	if (new == NULL)
 		return NULL;
 	new->slab = slab;
