@@ -6,6 +6,8 @@
  *                        tag, a number that counts up
  *   ObjectFree           the object of that tag died: the VM found out at a collection
  *   ThreadStart          the thread's first sample point is drawn with the interval of now
+ *   GarbageCollection... a collection may have been a full one (collections.h)
+ *   VMDeath              the VM reports the deaths that it has found so far
  *
  * The VM draws sample points as a Poisson process over the bytes of each thread, and calls back for
  * each object that covers one or more.  It does not tell where in the object the first one lies.
@@ -46,6 +48,7 @@
 
 #include "base/atomic.h"
 #include "base/java_name.h"
+#include "collections.h"
 #include "embed/record_sample.h"
 #include "embed/sampling_settings.h"
 #include "methods.h"
@@ -263,6 +266,7 @@ static void JNICALL on_sample(jvmtiEnv *env, JNIEnv *jni, jthread thread, jobjec
 	gg_embed_settings_refresh();
 	is_known = take_pending(&drawn);
 	follow_interval();
+	gg_jvm_collections_settle(false);
 	if (!gg_embed_is_sampling())
 		give_back_if_detached();
 	if (!gg_embed_is_sampling() || !is_known || !draw(&sample, drawn, gg_embed_interval()))
@@ -281,7 +285,29 @@ static void JNICALL on_sample(jvmtiEnv *env, JNIEnv *jni, jthread thread, jobjec
 static void JNICALL on_free(jvmtiEnv *env, jlong tag)
 {
 	(void)env;
+	gg_jvm_collections_settle(true);
 	geiger_freed(heap, (const void *)(uintptr_t)tag);
+}
+
+static void JNICALL on_collection_start(jvmtiEnv *env)
+{
+	(void)env;
+	gg_jvm_collection_began();
+}
+
+static void JNICALL on_collection_finish(jvmtiEnv *env)
+{
+	(void)env;
+	gg_jvm_collection_ended();
+}
+
+/* Disabling the event makes the VM report the deaths that it has found. */
+static void JNICALL on_vm_death(jvmtiEnv *env, JNIEnv *jni)
+{
+	(void)jni;
+	if ((*env)->SetEventNotificationMode(env, JVMTI_DISABLE, JVMTI_EVENT_OBJECT_FREE, NULL) ==
+	    JVMTI_ERROR_NONE)
+		gg_jvm_collections_settled();
 }
 
 static void JNICALL on_thread_start(jvmtiEnv *env, JNIEnv *jni, jthread thread)
@@ -350,11 +376,17 @@ static const char *enable(JavaVM *vm, bool is_live)
 		JVMTI_EVENT_SAMPLED_OBJECT_ALLOC,
 		JVMTI_EVENT_OBJECT_FREE,
 		JVMTI_EVENT_THREAD_START,
+		JVMTI_EVENT_GARBAGE_COLLECTION_START,
+		JVMTI_EVENT_GARBAGE_COLLECTION_FINISH,
+		JVMTI_EVENT_VM_DEATH,
 	};
 	jvmtiEventCallbacks callbacks = {
 		.SampledObjectAlloc = on_sample,
 		.ObjectFree = on_free,
 		.ThreadStart = on_thread_start,
+		.GarbageCollectionStart = on_collection_start,
+		.GarbageCollectionFinish = on_collection_finish,
+		.VMDeath = on_vm_death,
 	};
 	jvmtiCapabilities capabilities = {
 		.can_generate_sampled_object_alloc_events = 1,
@@ -362,6 +394,7 @@ static const char *enable(JavaVM *vm, bool is_live)
 		.can_tag_objects = 1,
 		.can_get_source_file_name = 1,
 		.can_get_line_numbers = 1,
+		.can_generate_garbage_collection_events = 1,
 	};
 
 	if ((*jvmti)->AddCapabilities(jvmti, &capabilities) != JVMTI_ERROR_NONE)
@@ -373,6 +406,7 @@ static const char *enable(JavaVM *vm, bool is_live)
 	if ((*jvmti)->SetEventCallbacks(jvmti, &callbacks, sizeof(callbacks)) != JVMTI_ERROR_NONE)
 		return "no Java objects are shown: the VM refuses the callbacks";
 	watch_unloads();
+	gg_jvm_collections_find();
 	/* The samples come last, or objects could die unseen. */
 	for (size_t i = sizeof(wanted) / sizeof(*wanted); i-- > 0;)
 		if ((*jvmti)->SetEventNotificationMode(jvmti, JVMTI_ENABLE, wanted[i], NULL) !=

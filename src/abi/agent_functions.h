@@ -257,6 +257,12 @@ struct gg_agent_functions {
 	 * those of malloc() are safe (runtime/platform/seccomp.h).
 	 */
 	bool (*is_sandboxed)(void);
+
+	/*
+	 * A full collection that began at begin_ns (CLOCK_MONOTONIC) has ended, and deaths that it
+	 * found are recorded.
+	 */
+	void (*collected)(uint64_t begin_ns);
 };
 
 /* The table of the runtime that this library links. */

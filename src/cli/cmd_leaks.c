@@ -28,6 +28,7 @@ struct leaks_options {
 	struct gg_report_options common;
 	const char *suppressions;
 	uint64_t fail_above;
+	bool uncollected;
 };
 
 /* People get the 20 largest stacks and scripts get 1000, unless --limit gives another number. */
@@ -66,7 +67,8 @@ static int print_leaks(const struct gg_model *model, const struct gg_query *quer
 		                                    .confidence = options->common.confidence,
 		                                    .suppressions = suppressions,
 		                                    .limit = limit_of(options),
-		                                    .at_ns = moment_of(options, query) };
+		                                    .at_ns = moment_of(options, query),
+		                                    .counts_uncollected = options->uncollected };
 	struct gg_leak_gate gate = { .is_asked = options->fail_above != NO_LIMIT,
 		                     .limit_bytes = options->fail_above };
 	GG_CLEANUP(gg_buf_done) struct gg_buf out = { 0 };
@@ -135,6 +137,8 @@ static const struct gg_option options[] = {
 	  "exit with 3 if old memory is certainly above it" },
 	{ "at", 0, GG_OPTION_TEXT, AT(common.at), "TIME",
 	  "treat a moment as the end, such as 12.5s" },
+	{ "uncollected", 0, GG_OPTION_FLAG, AT(uncollected), NULL,
+	  "count Java objects that no full collection has seen" },
 	GG_OPTIONS_SHARED(gg_cli_process_options, AT(common)),
 	{ "limit", 'n', GG_OPTION_COUNT, AT(common.limit), "N",
 	  "number of stacks; 0: all (20; with --json 1000)" },
@@ -167,7 +171,7 @@ const struct gg_command gg_command_leaks = {
 		   "\n"
 		   "On average at most 5 % of the stacks listed as growing are false alarms.\n"
 		   "For a program that frees everything before it ends, give --at a time before\n"
-		   "that.\n"
+		   "that.  Java objects count if they survived the last full collection.\n"
 		   "\n"
 		   "  geiger leaks server.geiger --suppressions known.supp --fail-above 1MiB\n"
 		   "  geiger leaks batch.geiger --at 12.5s\n",

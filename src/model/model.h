@@ -150,6 +150,12 @@ struct gg_model_interval_change {
 	double from_bytes, to_bytes;
 };
 
+/* A full collection of a runtime's heap, by its begin. */
+struct gg_model_collection {
+	uint32_t process;
+	int64_t time_ns;
+};
+
 /* A label of a process, such as ("host", "web-3"). */
 struct gg_model_label {
 	uint32_t process;
@@ -256,6 +262,8 @@ struct gg_model {
 	/* In the order of the profile's events, so of one process sorted by time. */
 	const struct gg_model_interval_change *interval_changes;
 	size_t interval_change_count;
+	const struct gg_model_collection *collections; /* likewise */
+	size_t collection_count;
 	const struct gg_model_label *labels; /* sorted by process */
 	size_t label_count;
 	const char *const *notes;

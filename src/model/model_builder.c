@@ -56,6 +56,7 @@ void gg_model_builder_free(struct gg_model_builder *builder)
 	gg_array_done(&builder->memory);
 	gg_array_done(&builder->counters);
 	gg_array_done(&builder->interval_changes);
+	gg_array_done(&builder->collections);
 	gg_array_done(&builder->labels);
 	gg_array_done(&builder->attaches);
 	gg_array_done(&builder->faults);
@@ -142,6 +143,8 @@ static void publish_records(struct gg_model_builder *builder)
 	model->counter_count = builder->counters.count;
 	model->interval_changes = builder->interval_changes.items;
 	model->interval_change_count = builder->interval_changes.count;
+	model->collections = builder->collections.items;
+	model->collection_count = builder->collections.count;
 	model->labels = builder->labels.items;
 	model->label_count = builder->labels.count;
 	model->attaches = builder->attaches.items;

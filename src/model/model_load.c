@@ -402,6 +402,10 @@ static int read_event(const struct gg_profile_event *event, void *context)
 		close_span(&builder->pauses, load->first_pause, process, time_ns);
 	else if (strcmp(event->kind, "interval") == 0)
 		return read_interval(load, event->detail, process, time_ns);
+	else if (strcmp(event->kind, "collection") == 0 &&
+	         !gg_array_push(&builder->collections,
+	                        ((struct gg_model_collection){ process, time_ns })))
+		return out_of_memory(load);
 	return 0;
 }
 

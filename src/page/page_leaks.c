@@ -86,10 +86,11 @@ int gg_page_leaks_write(struct gg_page_run *run, struct gg_json *json)
 {
 	struct gg_leaks *leaks;
 	size_t limit = run->rows < ROW_COUNT_MAX ? run->rows : ROW_COUNT_MAX;
-	int status = gg_leaks_run(
-		run->model,
-		&(struct gg_leaks_query){ .confidence = run->options->confidence, .limit = limit },
-		&leaks, run->error);
+	int status = gg_leaks_run(run->model,
+	                          &(struct gg_leaks_query){ .confidence = run->options->confidence,
+	                                                    .limit = limit,
+	                                                    .counts_uncollected = true },
+	                          &leaks, run->error);
 
 	if (status == -ENOTSUP) { /* sums of live memory have no times, so growth is unknown */
 		gg_json_text(json, "leaks", NULL);

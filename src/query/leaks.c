@@ -31,6 +31,9 @@ struct leaks_run {
 	/* Samples and aggregates by stack: order[first[stack] .. first[stack + 1]). */
 	uint32_t *sample_order, *sample_first, *aggregate_order, *aggregate_first;
 	uint8_t *has_live; /* by stack */
+	/* By process: the begin of its last full collection; GG_TIME_NONE: none.  NULL: no Java. */
+	int64_t *collected_ns;
+	uint8_t *is_java; /* by kind */
 	struct gg_tally live, old;
 };
 
@@ -84,8 +87,18 @@ static int sort_by_stack(const struct leaks_run *run, size_t count,
 	return 0;
 }
 
+/* The begin of the full collection that ends the run of the sample; GG_TIME_NONE: none does. */
+static int64_t collection_of(const struct leaks_run *run, size_t number)
+{
+	const struct gg_model_sample *sample = run->model->samples + number;
+
+	if (run->collected_ns == NULL || !run->is_java[sample->kind])
+		return GG_TIME_NONE;
+	return run->collected_ns[sample->process];
+}
+
 /* The block as of the end of the run.  False: the block is not selected. */
-static bool find_block(const struct leaks_run *run, size_t number, struct gg_block *block)
+static bool find_selected(const struct leaks_run *run, size_t number, struct gg_block *block)
 {
 	if (!gg_query_filter_block(&run->filter, number, block) || block->from_ns > run->end_ns)
 		return false;
@@ -95,6 +108,12 @@ static bool find_block(const struct leaks_run *run, size_t number, struct gg_blo
 	                 run->end_ns; /* a process that ended before holds nothing */
 	block->left_ns = run->end_ns;
 	return true;
+}
+
+/* Leaves out objects that are younger than the last full collection as well. */
+static bool find_block(const struct leaks_run *run, size_t number, struct gg_block *block)
+{
+	return find_selected(run, number, block) && block->from_ns <= collection_of(run, number);
 }
 
 /* The exact aggregate's blocks as of the end of the run.  False: they are not selected. */
@@ -155,7 +174,7 @@ static int64_t add_sample(const struct leaks_run *run, struct gg_leak *leak, siz
 {
 	const struct gg_model_sample *sample = run->model->samples + number;
 	struct gg_block block;
-	int64_t start, end, gone;
+	int64_t start, end, gone, collected = collection_of(run, number);
 
 	if (!find_block(run, number, &block))
 		return -1;
@@ -163,6 +182,13 @@ static int64_t add_sample(const struct leaks_run *run, struct gg_leak *leak, siz
 	gone = block.is_left ? block.left_ns : block.until_ns;
 	if (gone > end) /* a process that inherited the block lived longer */
 		end = gone;
+	if (collected < end) { /* what this collection or a later one found was dead by then */
+		gone = gone < collected ? gone : collected;
+		gg_leak_add(leak, share_of(block.from_ns, start, collected),
+		            block.is_left ? INFINITY : share_of(gone, start, collected),
+		            &sample->draw, sample->size_bytes);
+		return block.is_left ? end - block.from_ns : -1;
+	}
 	gg_leak_add(leak, share_of(block.from_ns, start, end),
 	            block.is_left ? INFINITY : share_of(gone, start, end), &sample->draw,
 	            sample->size_bytes);
@@ -468,6 +494,98 @@ static int choose_growing(struct gg_leaks *leaks)
 	return 0;
 }
 
+/* --- Java: what survived the last full collection --- */
+
+static bool is_java_kind(const struct gg_model *model, size_t kind)
+{
+	return strcmp(model->heaps[model->kinds[kind].heap], "java") == 0;
+}
+
+/* Finds the last full collection of each process before the end of the run. */
+static int find_collections(struct leaks_run *run)
+{
+	const struct gg_model *model = run->model;
+	bool has_java = false;
+
+	run->is_java = calloc(model->kind_count + 1, 1);
+	if (run->is_java == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < model->kind_count; i++)
+		has_java |= run->is_java[i] = is_java_kind(model, i);
+	if (!has_java)
+		return 0;
+	run->collected_ns = malloc((model->process_count + 1) * sizeof(*run->collected_ns));
+	if (run->collected_ns == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < model->process_count; i++)
+		run->collected_ns[i] = GG_TIME_NONE;
+	for (size_t i = 0; i < model->collection_count; i++) {
+		const struct gg_model_collection *collection = &model->collections[i];
+		int64_t *last = &run->collected_ns[collection->process];
+
+		if (collection->time_ns <= run->end_ns &&
+		    (*last == GG_TIME_NONE || collection->time_ns > *last))
+			*last = collection->time_ns;
+	}
+	return 0;
+}
+
+static void count_collected(struct leaks_run *run, const uint8_t *has_objects)
+{
+	struct gg_leak_collections *sums = &run->leaks->collections;
+
+	sums->first_ns = sums->last_ns = GG_TIME_NONE;
+	for (size_t i = 0; i < run->model->process_count; i++) {
+		int64_t time_ns = run->collected_ns[i];
+
+		if (!has_objects[i])
+			continue;
+		sums->process_count++;
+		if (time_ns == GG_TIME_NONE)
+			continue;
+		sums->collected_count++;
+		if (time_ns < sums->first_ns)
+			sums->first_ns = time_ns;
+		if (sums->last_ns == GG_TIME_NONE || time_ns > sums->last_ns)
+			sums->last_ns = time_ns;
+	}
+}
+
+/* Adds up the live objects that are left out, and those of which no collection tells. */
+static int count_uncollected(struct leaks_run *run)
+{
+	const struct gg_model *model = run->model;
+	struct gg_leak_collections *sums = &run->leaks->collections;
+	struct gg_tally younger = { 0 }, uncollected = { 0 };
+	uint8_t *has_objects;
+	struct gg_block block;
+
+	if (run->collected_ns == NULL)
+		return 0;
+	has_objects = calloc(model->process_count + 1, 1);
+	if (has_objects == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < model->sample_count; i++) {
+		const struct gg_model_sample *sample = &model->samples[i];
+		int64_t collected;
+
+		if (!run->is_java[sample->kind] || !find_selected(run, i, &block) || !block.is_left)
+			continue;
+		has_objects[sample->process] = 1;
+		collected = collection_of(run, i);
+		if (block.from_ns > collected)
+			gg_tally_add(&younger, &sample->draw, sample->size_bytes);
+		else if (collected == GG_TIME_NONE)
+			gg_tally_add(&uncollected, &sample->draw, sample->size_bytes);
+	}
+	count_collected(run, has_objects);
+	free(has_objects);
+	sums->younger_bytes = gg_tally_estimate(&younger, GG_BYTES).value;
+	sums->younger_sample_count = younger.sample_count;
+	sums->uncollected_bytes = gg_tally_estimate(&uncollected, GG_BYTES).value;
+	return 0;
+}
+
 static int prepare(struct leaks_run *run, struct gg_error *error)
 {
 	struct gg_leaks *leaks = run->leaks;
@@ -485,6 +603,9 @@ static int prepare(struct leaks_run *run, struct gg_error *error)
 	}
 	run->has_live = calloc(stack_count + 1, 1);
 	if (run->has_live == NULL)
+		return gg_error_memory(error, "leaks");
+	if (!run->query->counts_uncollected &&
+	    (find_collections(run) < 0 || count_uncollected(run) < 0))
 		return gg_error_memory(error, "leaks");
 	find_live(run);
 	for (size_t i = 0; i < stack_count; i++)
@@ -573,6 +694,8 @@ int gg_leaks_run(const struct gg_model *model, const struct gg_leaks_query *quer
 	free(run.aggregate_order);
 	free(run.aggregate_first);
 	free(run.has_live);
+	free(run.collected_ns);
+	free(run.is_java);
 	gg_query_filter_close(&run.filter);
 	if (status < 0) {
 		gg_leaks_free(run.leaks);

@@ -15,6 +15,10 @@
  * ends at that moment and later events do not count: this serves programs that free everything
  * before they exit.
  *
+ * Java      A sampled object that died is live until a collection finds it.  So objects of the heap
+ *           "java" count if they survived the last full collection of their process, by its begin:
+ *           younger ones are left out, and the run of the heap ends there.  Without a full
+ *           collection all count (struct gg_leak_collections).
  * Cost      1 us a sample and 5 us a stack; 400 bytes a row.
  * Threads   Any number of runs on one model; each starts threads of its own.  One thread owns a
  *           result.
@@ -37,7 +41,17 @@ struct gg_leaks_query {
 	double confidence;                          /* of each interval; 0 < confidence < 1 */
 	const struct gg_suppressions *suppressions; /* NULL: none */
 	size_t limit;                               /* how many rows get intervals; 0: all */
-	int64_t at_ns; /* the run ends at this moment; 0: at its real end */
+	int64_t at_ns;           /* the run ends at this moment; 0: at its real end */
+	bool counts_uncollected; /* also objects that no full collection has seen */
+};
+
+/* Full collections of the processes that have live objects of Java. */
+struct gg_leak_collections {
+	size_t process_count, collected_count; /* processes with such objects; with a collection */
+	int64_t first_ns, last_ns; /* the last collection of each process: earliest, latest */
+	double younger_bytes;      /* live, estimated, and allocated after it: left out */
+	uint64_t younger_sample_count;
+	double uncollected_bytes; /* live, estimated, of processes without one: counted */
 };
 
 struct gg_leak_row {
@@ -81,6 +95,7 @@ struct gg_leaks {
 	double unseen_bytes; /* upper bound for a stack that is not listed */
 	bool has_history;    /* frees have times; false: stacks that freed blocks are not tested */
 	int64_t at_ns;       /* at_ns of the query; GG_TIME_NONE: the end */
+	struct gg_leak_collections collections; /* all-zero: no process has objects of Java */
 };
 
 /* -EINVAL: an unknown pid; -ENOTSUP: the profile has no times; -ENOMEM. */

@@ -113,7 +113,13 @@ enum gg_region_counter {
 	GG_COUNT_FAULTS,  /* memory errors that guarded blocks have shown */
 	GG_COUNT_GUARDED, /* blocks that were guarded */
 	GG_COUNT_UNNOTED_CHILDREN, /* the agent: forked children that could not note it */
-	GG_COUNTER_COUNT = 48      /* space for more; the reader prints the named ones */
+	/*
+	 * CLOCK_MONOTONIC of the begin of the last collection that visited all objects of the
+	 * runtime's heap, after their deaths were recorded; 0: none.  It has no name, because it is
+	 * no count.
+	 */
+	GG_COUNT_FULL_COLLECTION_NS,
+	GG_COUNTER_COUNT = 48 /* space for more; the reader prints the named ones */
 };
 
 struct gg_region_table {

@@ -287,6 +287,45 @@ static void append_given_back(const struct gg_report *report, int64_t given_back
 	                                report->figures.ascii);
 }
 
+/* Appends what a Java heap counts: a dead object is found by a collection alone. */
+static void append_collections(const struct gg_report *report, const struct gg_leaks *leaks,
+                               struct gg_buf *out)
+{
+	const struct gg_leak_collections *sums = &leaks->collections;
+	size_t without = sums->process_count - sums->collected_count;
+	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
+
+	if (sums->collected_count > 0) {
+		gg_buf_append_text(&text,
+		                   "Java: counted is what survived the last full collection, at ");
+		gg_report_append_time(sums->first_ns, &text);
+		if (sums->last_ns != sums->first_ns) {
+			gg_buf_append_text(&text, " to ");
+			gg_report_append_time(sums->last_ns, &text);
+		}
+		gg_buf_append_text(&text, ".");
+	}
+	if (sums->younger_sample_count > 0) {
+		gg_buf_append_text(&text, " Left out: ");
+		gg_figure_append_number(&report->figures, sums->younger_bytes, GG_BYTES, &text);
+		gg_buf_append_text(&text, " that came later and may be dead (--uncollected: with "
+		                          "them).");
+	}
+	if (without > 0) {
+		gg_buf_printf(&text, "%s%s", text.length > 0 ? " " : "Java: ",
+		              sums->collected_count > 0 ? "In other processes, " : "");
+		gg_figure_append_number(&report->figures, sums->uncollected_bytes, GG_BYTES, &text);
+		gg_buf_append_text(&text,
+		                   " are live or not yet collected, because geiger saw no full "
+		                   "collection there: 'jcmd PID GC.run' makes one (with the "
+		                   "collectors Serial, Parallel and G1).");
+	}
+	if (text.length == 0)
+		return;
+	gg_screen_text_append_paragraph(out, gg_buf_text(&text), report->width,
+	                                report->figures.ascii);
+}
+
 static void append_rows(const struct gg_report *report, const struct gg_leaks *leaks,
                         struct gg_buf *out)
 {
@@ -348,8 +387,10 @@ void gg_report_leaks_text(const struct gg_report *report, const struct gg_leaks 
 	if (has_head) {
 		append_title(report, leaks, out);
 		append_range(report, &leaks->live_bytes, GG_BYTES, out);
-		gg_buf_printf(out, " in %zu stack%s\n\n", leaks->row_count,
+		gg_buf_printf(out, " in %zu stack%s\n", leaks->row_count,
 		              leaks->row_count == 1 ? "" : "s");
+		append_collections(report, leaks, out);
+		gg_buf_append_text(out, "\n");
 		append_classes(report, leaks, out);
 	}
 	append_rows(report, leaks, out);
@@ -437,6 +478,26 @@ static void add_suppressed(struct gg_json *json, const struct gg_leaks *leaks)
 	gg_json_close(json);
 }
 
+/* Only where a process has live objects of Java. */
+static void add_collections(struct gg_json *json, const struct gg_leaks *leaks)
+{
+	const struct gg_leak_collections *sums = &leaks->collections;
+
+	if (sums->process_count == 0)
+		return;
+	gg_json_open(json, "full_collections", '{');
+	gg_json_integer(json, "processes", sums->process_count);
+	gg_json_integer(json, "collected_processes", sums->collected_count);
+	if (sums->collected_count > 0) {
+		gg_json_number(json, "first_ns", (double)sums->first_ns);
+		gg_json_number(json, "last_ns", (double)sums->last_ns);
+	}
+	gg_json_integer(json, "younger_samples", sums->younger_sample_count);
+	gg_json_number(json, "younger_bytes", sums->younger_bytes);
+	gg_json_number(json, "uncollected_bytes", sums->uncollected_bytes);
+	gg_json_close(json);
+}
+
 void gg_report_leaks_json(const struct gg_report *report, const struct gg_leaks *leaks,
                           const struct gg_leak_gate *gate, struct gg_buf *out)
 {
@@ -449,6 +510,7 @@ void gg_report_leaks_json(const struct gg_report *report, const struct gg_leaks 
 	add_range(&json, "live_count", &leaks->live_count);
 	add_range(&json, "old_bytes", &leaks->old_bytes);
 	gg_json_number(&json, "unseen_bytes", leaks->unseen_bytes);
+	add_collections(&json, leaks);
 	gg_report_leaks_json_classes(&json, leaks);
 	add_suppressed(&json, leaks);
 	if (gate->is_asked) {

@@ -507,6 +507,22 @@ static bool is_sandboxed(void)
 	return gg_seccomp_is_entered();
 }
 
+/* Another thread may be about to store a collection that began earlier: the latest one wins. */
+static void collected(uint64_t begin_ns)
+{
+	struct gg_thread *t = &gg_thread;
+	struct gg_thread_block *block = enter(t);
+	uint64_t *word, before;
+
+	if (block == NULL)
+		return;
+	word = &gg_process.region.header->counters[GG_COUNT_FULL_COLLECTION_NS];
+	before = gg_load_relaxed(word);
+	while (begin_ns > before && !gg_cas_acq_rel(word, &before, begin_ns))
+		;
+	leave(t, block);
+}
+
 const struct gg_agent_functions gg_agent_functions = {
 	.version = GG_AGENT_FUNCTIONS_VERSION,
 	.bytes = sizeof(gg_agent_functions),
@@ -546,4 +562,5 @@ const struct gg_agent_functions gg_agent_functions = {
 	.hold = hold,
 	.record_timed = record_timed,
 	.is_sandboxed = is_sandboxed,
+	.collected = collected,
 };

@@ -8,6 +8,7 @@ The VM's own counts are the truth: bytes by thread, and the class histogram afte
   truth      every allocation at an interval of 1; COUNT runs with intervals that hold the truth
   bias       the VMs before 25, and that no interval pretends otherwise
   live       the live set against the VM's histogram, COUNT runs
+  collections  leaks are what survived the last full collection, with each collector
   same       output and exit status of real programs, with and without geiger
   kill       COUNT programs that are killed at any time
   attach     COUNT attaches to a program that works
@@ -365,6 +366,49 @@ def live(jdk, count):
     check(f"{jdk.name}_live_bytes_are_those_of_the_histogram", abs(mean) < 4.5, deviations)
     if jdk.is_right:
         check(f"{jdk.name}_live_intervals_hold_the_truth", held >= (0.94 * tried - 3.7 * math.sqrt(0.94 * 0.06 * tried) if count >= 30 else tried), held, tried)
+
+
+# --- leaks ---
+
+
+def leaks(profile, *options):
+    """The reply, and live samples by the functions of Work that allocated."""
+    done = run([GEIGER, "leaks", "--json", "-n", "0", *options, profile])
+    reply = json.loads(done.stdout)
+    by_function = {}
+    for row in reply["rows"]:
+        names = [frame["function"] for frame in row["stack"] if frame["function"].startswith("Work.")]
+        for name in names[:1]:
+            by_function[name] = by_function.get(name, 0) + row["samples"]
+    return reply.get("full_collections"), by_function
+
+
+def collections(jdk, _count):
+    """Leaks are what survived the last full collection, also if the program ends right then."""
+    for collector in ("Serial", "Parallel", "G1", "Z", "Shenandoah"):
+        name = f"{jdk.name}_{collector.lower()}"
+        program = [jdk.java, f"-XX:+Use{collector}GC", "-Xmx512m", "-cp", CLASSES, "Work", "survive"]
+        if run([*program[:3], "-version"]).returncode != 0:
+            continue
+        done = record("a.geiger", [*program, "1", "3000"], "8k")
+        check(f"{name}_ends_as_it_does", (done.returncode, done.stdout, done.stderr) == (0, b"20000\n", b""), done)
+        told, found = leaks("a.geiger")
+        everything = leaks("a.geiger", "--uncollected")
+        check(f"{name}_all_live_objects_on_request", everything[0] is None and everything[1]["Work.lateObjects"] > 100, everything)
+        text = run([GEIGER, "leaks", "a.geiger"], env={**os.environ, "COLUMNS": "80"}).stdout.decode()
+        if collector in ("Z", "Shenandoah"):
+            check(f"{name}_says_that_no_full_collection_was_seen", told["collected_processes"] == 0 and
+                  found["Work.lateObjects"] > 100 and "GC.run" in text, told, text[:900])
+            continue
+        check(f"{name}_leaks_are_what_survived", found.get("Work.keepObjects", 0) > 1500 and
+              found.get("Work.passingObjects", 0) == 0 and "Work.lateObjects" not in found, found)
+        check(f"{name}_says_what_is_left_out", told["collected_processes"] == 1 and told["younger_samples"] > 100 and
+              "survived the last full" in text and "Left out:" in text, told, text[:900])
+        check(f"{name}_lines_fit", all(len(line) <= 80 for line in text.splitlines() if line.startswith("Java")), text)
+        events = run([GEIGER, "sql", "a.geiger", "select count(*) from event where kind = 'collection'"]).stdout.decode()
+        check(f"{name}_the_profile_keeps_times", int(events.split()[-1]) >= 1, events)
+    record("a.geiger", [*jdk.work[:-1], "-XX:-UsePerfData", "Work", "survive", "1", "3000"], "8k")
+    check(f"{jdk.name}_without_its_counts_nothing_is_claimed", leaks("a.geiger")[0]["collected_processes"] == 0)
 
 
 # --- same ---

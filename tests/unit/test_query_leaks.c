@@ -430,6 +430,91 @@ TEST_WITH(judged, an_empty_profile_has_no_leaks)
 	CHECK(judged->leaks->live_bytes.estimate == 0 && judged->leaks->live_bytes.high > 0);
 }
 
+static void collect(struct judged *f, int64_t at_s)
+{
+	const struct gg_profile_event event = { .time_ns = at_s * SECOND,
+		                                .process = f->made.process,
+		                                .kind = "collection" };
+
+	REQUIRE(gg_profile_add_event(f->made.profile, &event, &f->error) == 0);
+}
+
+static void use_heap(struct judged *f, const char *name)
+{
+	f->made.heap = 0;
+	if (name != NULL)
+		REQUIRE(gg_profile_intern_name(f->made.profile, GG_NAME_HEAP, name, &f->made.heap,
+		                               &f->error) == 0);
+}
+
+/* Objects of Java, some of which died at the collection, and blocks of malloc beside them. */
+static void add_java(struct judged *f)
+{
+	use_heap(f, "java");
+	add(f, "main>kept", 50, 0, 60, 0);
+	add(f, "main>passing", 50, 0, 59, 0);
+	for (int i = 0; i < 40; i++) /* dead at 60 s, as the VM reports a little later */
+		made_sample(&f->made, made_stack(&f->made, "main>dead"), 1 << 20, i * SECOND,
+		            60 * SECOND + 1000000);
+	add(f, "main>late", 30, 61, 99, 0);
+	use_heap(f, NULL);
+	add(f, "main>malloc", 100, 0, 100, 0);
+}
+
+TEST_WITH(judged, java_objects_count_if_they_survived_the_last_full_collection)
+{
+	add_java(judged);
+	collect(judged, 20);
+	collect(judged, 60);
+	collect(judged, 40); /* the order of events says nothing */
+	REQUIRE(run(judged, NULL) == 0);
+	CHECK_EQ_U64(judged->leaks->row_count, 3); /* kept, passing, malloc */
+	CHECK_EQ_U64(judged->leaks->sample_count, 200);
+	for (size_t i = 0; i < judged->leaks->row_count; i++) {
+		CHECK(strcmp(name_of(judged, i), "late") != 0 &&
+		      strcmp(name_of(judged, i), "dead") != 0);
+		/* The run of Java's heap ends at the collection, so growth until then is growth. */
+		CHECK_EQ_I64(judged->leaks->rows[i].class, GG_LEAK_GROWING);
+	}
+	CHECK_EQ_U64(judged->leaks->collections.process_count, 1);
+	CHECK_EQ_U64(judged->leaks->collections.collected_count, 1);
+	CHECK_EQ_I64(judged->leaks->collections.first_ns, 60 * SECOND);
+	CHECK_EQ_I64(judged->leaks->collections.last_ns, 60 * SECOND);
+	CHECK_EQ_U64(judged->leaks->collections.younger_sample_count, 30);
+	CHECK(judged->leaks->collections.younger_bytes == 30.0 * (1 << 20));
+	CHECK(judged->leaks->collections.uncollected_bytes == 0);
+}
+
+TEST_WITH(judged, a_moment_takes_the_last_collection_before_it)
+{
+	add_java(judged);
+	collect(judged, 30);
+	collect(judged, 60);
+	REQUIRE(run_at(judged, NULL, 50 * SECOND) == 0);
+	CHECK_EQ_I64(judged->leaks->collections.last_ns, 30 * SECOND);
+	CHECK(judged->leaks->collections.younger_sample_count > 0);
+}
+
+TEST_WITH(judged, java_objects_without_a_full_collection_all_count)
+{
+	add_java(judged);
+	REQUIRE(run_at(judged, NULL, 0) == 0);
+	CHECK_EQ_U64(judged->leaks->sample_count, 230);
+	CHECK_EQ_U64(judged->leaks->collections.process_count, 1);
+	CHECK_EQ_U64(judged->leaks->collections.collected_count, 0);
+	CHECK(judged->leaks->collections.uncollected_bytes == 130.0 * (1 << 20));
+}
+
+TEST_WITH(judged, other_heaps_have_no_collections)
+{
+	use_heap(judged, "javascript");
+	add(judged, "main>other", 50, 0, 100, 0);
+	collect(judged, 10);
+	REQUIRE(run_at(judged, NULL, 0) == 0);
+	CHECK_EQ_U64(judged->leaks->sample_count, 50);
+	CHECK_EQ_U64(judged->leaks->collections.process_count, 0);
+}
+
 /*
  * A check fails by the low end of what is old.  If the truth is the limit, it may fail in 2.5 % of
  * runs, plus 3 sigma of their number.

@@ -158,6 +158,7 @@ static int take_final_state(struct gg_target *target, int64_t end_ns)
 		                        span.to_ns);
 	gg_process_tables_threads(target, &view, end_ns);
 	gg_process_tables_counters(target, &view);
+	gg_target_watch_collections(target, true);
 	gg_attach_record_write(writer, target->id, &view.header);
 	gg_fault_records_write(target, &view);
 	write_losses(target, &view, span.to_ns);

@@ -275,6 +275,7 @@ void gg_process_set_watch(struct gg_process_set *set)
 {
 	for (struct gg_member *member = set->first; member != NULL; member = member->next) {
 		gg_target_watch_control(member->target);
+		gg_target_watch_collections(member->target, false);
 		gg_diagnostics_watch(member);
 	}
 }

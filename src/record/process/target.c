@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/assert.h"
+#include "base/clock.h"
 #include "base/size.h"
 #include "record/process/attach_record.h"
 #include "record/process/exact_state.h"
@@ -202,6 +203,24 @@ int gg_target_open(struct gg_target **ret_target, struct gg_target_set *set,
 	set->first = target;
 	*ret_target = target;
 	return status;
+}
+
+int gg_target_watch_collections(struct gg_target *target, bool is_last)
+{
+	enum { STEP_NS = 1000000000 };
+	uint64_t ns;
+	off_t at = (off_t)(offsetof(struct gg_region_header, counters) +
+	                   GG_COUNT_FULL_COLLECTION_NS * sizeof(ns));
+	struct gg_profile_writer *writer = target->writer;
+
+	if (target->reader.fd < 0 || pread(target->reader.fd, &ns, sizeof(ns), at) != sizeof(ns) ||
+	    ns <= target->collection_ns ||
+	    (!is_last && target->collection_ns != 0 && ns - target->collection_ns < STEP_NS) ||
+	    ns < target->reader.header.start_monotonic_ns || ns > gg_clock_monotonic_ns())
+		return writer->status;
+	target->collection_ns = ns;
+	return gg_profile_writer_event(writer, target->id, gg_profile_writer_time(writer, ns),
+	                               "collection", "a full collection began");
 }
 
 int gg_target_watch_control(struct gg_target *target)

@@ -119,6 +119,7 @@ struct gg_target {
 	 */
 	int64_t complete_ns, aggregate_from_ns;
 	struct gg_region_control control; /* as last read */
+	uint64_t collection_ns;           /* the last full collection that was written; 0: none */
 	uint64_t focus_interval;          /* that session/focus_error.c wrote there last; 0: none */
 	struct gg_target_charges charges;
 	int64_t next_reconcile_ns;
@@ -166,6 +167,12 @@ void gg_target_set_done(struct gg_target_set *set);
 
 /* Writes events "on", "off" and "interval" if the process's control has changed. */
 int gg_target_watch_control(struct gg_target *target);
+
+/*
+ * Writes an event for the last full collection of the process's runtime, if it is a new one.  A
+ * process that collects all the time gets one event a second, and at its end (`is_last`) one more.
+ */
+int gg_target_watch_collections(struct gg_target *target, bool is_last);
 
 /* Notes the current names of the process and its main thread; an empty text changes nothing. */
 void gg_target_rename(struct gg_target *target, const char *command, size_t command_bytes,

@@ -115,6 +115,41 @@ public class Work {
         Runtime.getRuntime().halt(0);
     }
 
+    static List<Object> kept = new ArrayList<>();
+
+    static void keepObjects(int count) {
+        for (int i = 0; i < count; i++)
+            kept.add(new byte[1000]);
+    }
+
+    static List<Object> passingObjects(int count) {
+        List<Object> objects = new ArrayList<>();
+        for (int i = 0; i < count; i++)
+            objects.add(new byte[1000]);
+        return objects;
+    }
+
+    static void lateObjects(int count) {
+        for (int i = 0; i < count; i++)
+            sink = new byte[1000];
+    }
+
+    /* Some objects are kept; others live until the last collection, which is full if asked. */
+    static void survive(int isFull, int later) throws Exception {
+        awaitJoin();
+        List<Object> passing = new ArrayList<>();
+        for (int i = 0; i < 20; i++) {
+            keepObjects(1000);
+            passing.addAll(passingObjects(1000));
+            Thread.sleep(20);
+        }
+        passing = null;
+        if (isFull != 0)
+            System.gc();
+        lateObjects(later);
+        System.out.println(kept.size());
+    }
+
     /* The heap is full in one line, always the same one. */
     static void exhaust() {
         Object[] kept = new Object[1000];
@@ -326,6 +361,7 @@ public class Work {
         case "loop": loop(numbers[1], numbers[2]); break;
         case "mixed": mixed(numbers[1], numbers[2], numbers[3]); break;
         case "live": live(numbers[1]); break;
+        case "survive": survive(numbers[1], numbers[2]); break;
         case "exhaust": exhaust(); break;
         case "unload": unload(numbers[1]); break;
         case "tasks": tasks(numbers[1]); break;
