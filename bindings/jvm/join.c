@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -135,6 +136,14 @@ static const char *join_vm(void)
 	return why;
 }
 
+static void tell(enum gg_region_java state)
+{
+	const struct gg_agent_functions *agent = gg_embed_agent();
+
+	if (agent != NULL && agent->bytes > offsetof(struct gg_agent_functions, set_java_state))
+		agent->set_java_state(state);
+}
+
 static void *join(void *nothing)
 {
 	int64_t before;
@@ -144,6 +153,7 @@ static void *join(void *nothing)
 	pthread_setname_np(pthread_self(), "geiger-jvm");
 	before = geiger_upstream_begin(); /* its blocks are no memory of the program */
 	why = join_vm();
+	tell(why != NULL ? GG_JAVA_REFUSED : gg_jvm_is_begun() ? GG_JAVA_JOINED : GG_JAVA_ABSENT);
 	geiger_upstream_end(before);
 	if (why != NULL)
 		gg_embed_agent()->log(why);
@@ -160,10 +170,13 @@ int gg_jvm_join_start(void)
 	pthread_attr_init(&attributes);
 	pthread_attr_setstacksize(&attributes, STACK_BYTES);
 	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+	tell(GG_JAVA_JOINING); /* before this returns, so that `geiger attach` waits for the rest */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	status = pthread_create(&thread, &attributes, join, NULL);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	pthread_attr_destroy(&attributes);
+	if (status != 0)
+		tell(GG_JAVA_REFUSED);
 	return status;
 }

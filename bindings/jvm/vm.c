@@ -269,8 +269,10 @@ static void JNICALL on_sample(jvmtiEnv *env, JNIEnv *jni, jthread thread, jobjec
 	gg_jvm_collections_settle(false);
 	if (!gg_embed_is_sampling())
 		give_back_if_detached();
-	if (!gg_embed_is_sampling() || !is_known || !draw(&sample, drawn, gg_embed_interval()))
+	if (!gg_embed_is_sampling() || !is_known || !draw(&sample, drawn, gg_embed_interval())) {
+		errno = saved_errno;
 		return;
+	}
 	gg_embed_sample_begins();
 	before = geiger_upstream_begin();
 	number = gg_add_relaxed(&last_object, 1) + 1;

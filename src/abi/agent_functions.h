@@ -263,6 +263,9 @@ struct gg_agent_functions {
 	 * found are recorded.
 	 */
 	void (*collected)(uint64_t begin_ns);
+
+	/* Tells whether objects of a Java VM are shown. */
+	void (*set_java_state)(enum gg_region_java state);
 };
 
 /* The table of the runtime that this library links. */

@@ -45,8 +45,9 @@ struct gg_attachment {
 	uint64_t longest_stand_ns;      /* of the other threads, at a trap */
 	uint32_t repaired_count;        /* functions that had a trap of a killed geiger */
 	uint64_t refused_count;         /* threads that were not at a safe point */
-	bool was_idle;                  /* the thread waited in a system call */
-	bool was_resident;              /* the agent was there from an earlier attach */
+	uint32_t java;     /* enum gg_region_java, if gg_attach_result_await_java() found it */
+	bool was_idle;     /* the thread waited in a system call */
+	bool was_resident; /* the agent was there from an earlier attach */
 	bool is_lost; /* the thread went home by itself: the agent may get in after the failure */
 	bool is_settled; /* false: a trap may still be on its way to a thread without a processor */
 };

@@ -3,11 +3,16 @@
 #include "cli/attach_result.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdio.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "base/printable.h"
 #include "base/size.h"
+#include "region/layout.h"
 
 static const char *source_name(uint32_t source)
 {
@@ -41,6 +46,59 @@ static const char *const python_names[] = {
 static const char *python_of(const struct gg_attach_result *result)
 {
 	return result->python < GG_COUNT(python_names) ? python_names[result->python] : NULL;
+}
+
+static const char *const java_names[] = {
+	[GG_JAVA_ABSENT] = NULL,
+	[GG_JAVA_JOINING] = "joining",
+	[GG_JAVA_JOINED] = "shown",
+	[GG_JAVA_REFUSED] = "refused",
+};
+
+/* NULL: the process has no Java VM, or it is left out. */
+static const char *java_of(const struct gg_attachment *attachment)
+{
+	return attachment->java < GG_COUNT(java_names) ? java_names[attachment->java] : NULL;
+}
+
+void gg_attach_result_await_java(const struct gg_survey *survey, struct gg_attachment *attachment)
+{
+	enum { WAITS = 100 };
+	const struct timespec pause = { .tv_nsec = 10000000 };
+	char path[sizeof(attachment->result.region) + 32];
+	uint64_t state = GG_JAVA_JOINING;
+	int fd;
+
+	if (attachment->result.region[0] == '\0')
+		return;
+	snprintf(path, sizeof(path), "/proc/%d/root%s", (int)survey->facts.pid,
+	         attachment->result.region);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	for (int i = 0; i < WAITS && state == GG_JAVA_JOINING; i++) {
+		if (i > 0)
+			nanosleep(&pause, NULL);
+		if (pread(fd, &state, sizeof(state),
+		          (off_t)(offsetof(struct gg_region_header, counters) +
+		                  GG_COUNT_JAVA_STATE * sizeof(state))) != sizeof(state))
+			state = GG_JAVA_ABSENT;
+	}
+	close(fd);
+	attachment->java = state <= GG_JAVA_REFUSED ? (uint32_t)state : GG_JAVA_ABSENT;
+}
+
+static void append_java(const struct gg_attachment *attachment, struct gg_buf *out)
+{
+	static const char *const lines[] = {
+		[GG_JAVA_JOINING] = "Java objects are shown as soon as the VM lets a thread join\n",
+		[GG_JAVA_JOINED] = "Java objects are shown from now on; the older ones are not\n",
+		[GG_JAVA_REFUSED] = "no Java objects are shown: the VM is not HotSpot, or another "
+				    "profiler has its sampler of allocations\n",
+	};
+
+	if (java_of(attachment) != NULL)
+		gg_buf_printf(out, "geiger: %s", lines[attachment->java]);
 }
 
 void gg_attach_result_append(const struct gg_survey *survey, const struct gg_attachment *attachment,
@@ -77,6 +135,7 @@ void gg_attach_result_append(const struct gg_survey *survey, const struct gg_att
 	else if (result->python == GG_ATTACH_PYTHON_REFUSED)
 		gg_buf_printf(out, "geiger: no Python functions are shown: %s\n",
 		              GG_PRINTABLE(result->reason));
+	append_java(attachment, out);
 	if (names_region && result->region[0] != '\0')
 		gg_buf_printf(out,
 		              "geiger: its region is %s\n"
@@ -116,6 +175,7 @@ void gg_attach_result_append_json(const struct gg_survey *survey,
 	gg_json_text(json, "python", python_of(result));
 	if (result->python == GG_ATTACH_PYTHON_REFUSED)
 		gg_json_text(json, "python_reason", result->reason);
+	gg_json_text(json, "java", java_of(attachment));
 	gg_json_integer(json, "waited_ns", attachment->waited_ns);
 	gg_json_integer(json, "borrowed_ns", attachment->borrowed_ns);
 	gg_json_integer(json, "borrowed_run_ns", attachment->borrowed_run_ns);

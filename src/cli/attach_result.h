@@ -9,6 +9,9 @@
 #include "base/buf.h"
 #include "base/json.h"
 
+/* Waits up to a second until the adapter for Java VMs, if there is one, has joined the VM. */
+void gg_attach_result_await_java(const struct gg_survey *survey, struct gg_attachment *attachment);
+
 /*
  * Appends how the process was entered, and what the agent does not see.  `names_region`: the
  * region stays, so a line says what reads it.

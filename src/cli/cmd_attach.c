@@ -81,11 +81,12 @@ static int print_survey(const struct gg_survey *survey, const struct gg_attach_o
 	return 0;
 }
 
-static int print_result(const struct gg_attach_run *run, struct gg_error *error)
+static int print_result(struct gg_attach_run *run, struct gg_error *error)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf out = { 0 };
 	struct gg_json json = { .out = &out };
 
+	gg_attach_result_await_java(run->survey, &run->attachment);
 	if (run->given->json) {
 		gg_attach_result_begin(&json);
 		gg_attach_result_append_json(run->survey, &run->attachment, &json);

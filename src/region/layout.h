@@ -119,7 +119,16 @@ enum gg_region_counter {
 	 * no count.
 	 */
 	GG_COUNT_FULL_COLLECTION_NS,
+	GG_COUNT_JAVA_STATE, /* enum gg_region_java, set by the adapter; no count and no name either */
 	GG_COUNTER_COUNT = 48 /* space for more; the reader prints the named ones */
+};
+
+/* Whether the adapter for Java VMs shows objects.  Never renumber. */
+enum gg_region_java {
+	GG_JAVA_ABSENT, /* no adapter */
+	GG_JAVA_JOINING,
+	GG_JAVA_JOINED,
+	GG_JAVA_REFUSED
 };
 
 struct gg_region_table {

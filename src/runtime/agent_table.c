@@ -523,6 +523,17 @@ static void collected(uint64_t begin_ns)
 	leave(t, block);
 }
 
+static void set_java_state(enum gg_region_java state)
+{
+	struct gg_thread *t = &gg_thread;
+	struct gg_thread_block *block = enter(t);
+
+	if (block == NULL)
+		return;
+	gg_store_relaxed(&gg_process.region.header->counters[GG_COUNT_JAVA_STATE], state);
+	leave(t, block);
+}
+
 const struct gg_agent_functions gg_agent_functions = {
 	.version = GG_AGENT_FUNCTIONS_VERSION,
 	.bytes = sizeof(gg_agent_functions),
@@ -563,4 +574,5 @@ const struct gg_agent_functions gg_agent_functions = {
 	.record_timed = record_timed,
 	.is_sandboxed = is_sandboxed,
 	.collected = collected,
+	.set_java_state = set_java_state,
 };

@@ -725,10 +725,13 @@ def other(jdk, _count):
         done = run([f"{jdk.folder}/bin/jcmd", str(program.pid), "JVMTI.agent_load", os.environ["OTHER_AGENT"], option])
         return b"return code: 0" in done.stdout
 
+    told = []
+
     def sees_objects(attaches=1, interval="1"):
         """Also whether the profile says that another agent has the sampler."""
         for _ in range(attaches):
-            done = run([GEIGER, "attach", "-q", "-i", interval, "-o", "t.geiger", "--max-time", "0.5", str(program.pid)])
+            done = run([GEIGER, "attach", "--json", "-i", interval, "-o", "t.geiger", "--max-time", "0.5", str(program.pid)])
+            told.append(json.loads(done.stdout)["java"])
             seen = report("t.geiger", "--metric", "allocated", "-n", "100000")
             has_note = any("another agent has the VM's sampler" in note for note in seen["notes"])
             if done.returncode == 0 and any(row["function"] == "Work.deep" for row in seen["rows"]):
@@ -741,7 +744,9 @@ def other(jdk, _count):
 
     check(f"{jdk.name}_an_attach_sees_objects", sees_objects(20, "64k") == (True, False))
     check(f"{jdk.name}_a_detach_gives_the_sampler_back", gives_back())
+    check(f"{jdk.name}_an_attach_says_that_objects_are_shown", set(told) == {"shown"}, told)
     check(f"{jdk.name}_while_another_agent_has_it_there_are_none_and_a_note", sees_objects() == (False, True))
+    check(f"{jdk.name}_an_attach_says_that_none_are", told[-1] == "refused", told)
     check(f"{jdk.name}_the_other_agent_gives_it_back", load("give"))
     check(f"{jdk.name}_a_later_attach_takes_it_again", sees_objects(20) == (True, False))
     text = run([GEIGER, "sql", "--csv", "t.geiger", "select distinct interval from v_sample where heap = 'java'"]).stdout.decode()
