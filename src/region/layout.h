@@ -119,7 +119,7 @@ enum gg_region_counter {
 	 * no count.
 	 */
 	GG_COUNT_FULL_COLLECTION_NS,
-	GG_COUNT_JAVA_STATE, /* enum gg_region_java, set by the adapter; no count and no name either */
+	GG_COUNT_JAVA_STATE,  /* enum gg_region_java: the adapter for Java VMs sets it; no name */
 	GG_COUNTER_COUNT = 48 /* space for more; the reader prints the named ones */
 };
 
