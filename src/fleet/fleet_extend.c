@@ -10,12 +10,6 @@
 #include "fleet/fleet_model.h"
 #include "stats/estimate/two_stage.h"
 
-/* Up to so many hosts each is a unit; more become random groups by their ids, which are hashes. */
-enum { UNITS_MAX = 64, RANDOM_GROUPS = 16 };
-
-/* A receiver sets the share anew as hosts come and go; so far apart, shares count as one. */
-#define SHARES_RATIO_MAX 1.1
-
 bool gg_fleet_is_drawn(const struct gg_fleet_scope *scope)
 {
 	return scope->is_redrawn || scope->selected_sender_count < scope->sender_count;
@@ -30,11 +24,11 @@ uint64_t gg_fleet_groups_for(const struct gg_fleet_scope *scope)
 		return GG_FLEET_CERTAIN_APART;
 	/* Rollups keep random groups alone. */
 	if (gg_fleet_is_beyond_raw(scope) && scope->sender_count <= scope->host_count)
-		return RANDOM_GROUPS;
+		return GG_FLEET_RANDOM_GROUPS;
 	/* Senders of a host stay in one unit, because their memory may be alike. */
-	if (scope->selected_count <= UNITS_MAX || scope->sender_count > scope->host_count)
+	if (scope->selected_count <= GG_FLEET_UNITS_MAX || scope->sender_count > scope->host_count)
 		return GG_FLEET_EACH_HOST;
-	return RANDOM_GROUPS;
+	return GG_FLEET_RANDOM_GROUPS;
 }
 
 /*
@@ -68,7 +62,7 @@ static int check_shares(const struct gg_fleet_scope *scope, struct gg_error *err
 		least = fmin(least, member->selected_share);
 		most = fmax(most, member->selected_share);
 	}
-	if (!(most > SHARES_RATIO_MAX * least) &&
+	if (!(most > GG_FLEET_SHARES_RATIO_MAX * least) &&
 	    scope->selected_sender_count > scope->certain_sender_count)
 		return 0;
 	if (scope->selected_sender_count <= scope->certain_sender_count)
@@ -136,8 +130,7 @@ static int make_units(const struct gg_fleet_scope *scope, uint64_t groups, struc
 	return 0;
 }
 
-/* All hosts are drawn: the error is that of sampling. */
-static struct gg_two_stage one_stage_of(const struct gg_tally *tally, enum gg_quantity unit)
+struct gg_two_stage gg_fleet_sampling_of(const struct gg_tally *tally, enum gg_quantity unit)
 {
 	struct gg_estimate estimate = gg_tally_estimate(tally, unit);
 	double skew = gg_sum_value(&tally->usual[unit].skew) +
@@ -162,7 +155,7 @@ static struct gg_two_stage two_stage_of(const struct gg_fleet_scope *scope,
                                         enum gg_quantity unit, const struct gg_tally *tally,
                                         const struct gg_two_stage *certain)
 {
-	struct gg_two_stage all = one_stage_of(tally, unit), parts[2];
+	struct gg_two_stage all = gg_fleet_sampling_of(tally, unit), parts[2];
 	size_t place = units->certain > 0 ? units->certain - 1 : units->count;
 	size_t count = units->count - (units->certain > 0);
 	double *known = calloc(2 * count + 1, sizeof(*known));
@@ -211,7 +204,7 @@ static int sum_two_stage(const struct gg_fleet_scope *scope, const struct gg_mod
 		if (status == 0)
 			units->values[i] = gg_tally_estimate(&sum.total, query->unit).value;
 		if (status == 0 && one.pid == units->certain)
-			certain = one_stage_of(&sum.total, query->unit);
+			certain = gg_fleet_sampling_of(&sum.total, query->unit);
 	}
 	if (status == 0)
 		*ret_sum = two_stage_of(scope, units, units->values, query->unit, tally, &certain);
@@ -288,8 +281,8 @@ static int add_unit(struct row_values *rows, size_t unit, struct gg_error *error
 		          true)[unit] = gg_tally_estimate(part->rows[i].total, query.unit).value;
 		if (query.pid != rows->units.certain)
 			continue;
-		rows->certain[2 * row] = one_stage_of(part->rows[i].self, query.unit);
-		rows->certain[2 * row + 1] = one_stage_of(part->rows[i].total, query.unit);
+		rows->certain[2 * row] = gg_fleet_sampling_of(part->rows[i].self, query.unit);
+		rows->certain[2 * row + 1] = gg_fleet_sampling_of(part->rows[i].total, query.unit);
 	}
 	gg_query_result_free(part);
 	return 0;
@@ -361,10 +354,10 @@ int gg_fleet_all_of(struct gg_fleet_all *all, const struct gg_fleet_scope *scope
 	if (gg_fleet_is_drawn(scope))
 		return extend_drawn(scope, groups, model, result, all, error);
 	for (size_t i = 0; i < result->row_count; i++) {
-		all->rows[2 * i] = one_stage_of(result->rows[i].self, unit);
-		all->rows[2 * i + 1] = one_stage_of(result->rows[i].total, unit);
+		all->rows[2 * i] = gg_fleet_sampling_of(result->rows[i].self, unit);
+		all->rows[2 * i + 1] = gg_fleet_sampling_of(result->rows[i].total, unit);
 	}
-	all->total = one_stage_of(&result->total, unit);
+	all->total = gg_fleet_sampling_of(&result->total, unit);
 	return 0;
 }
 
@@ -441,7 +434,7 @@ static uint32_t find_child(const struct node_values *nodes, uint32_t parent, uin
 static void add_certain(struct gg_two_stage *sum, const struct gg_tally *tally,
                         enum gg_quantity unit)
 {
-	struct gg_two_stage part = one_stage_of(tally, unit);
+	struct gg_two_stage part = gg_fleet_sampling_of(tally, unit);
 
 	sum->value += part.value;
 	sum->variance += part.variance;

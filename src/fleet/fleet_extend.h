@@ -27,6 +27,15 @@
 #include "query/tree.h"
 #include "stats/estimate/two_stage.h"
 
+/* Up to so many hosts each is a unit; more become random groups by their ids, which are hashes. */
+enum { GG_FLEET_UNITS_MAX = 64, GG_FLEET_RANDOM_GROUPS = 16 };
+
+/* A receiver sets the share anew as hosts come and go; so far apart, shares count as one. */
+#define GG_FLEET_SHARES_RATIO_MAX 1.1
+
+/* The sum of hosts of which all are drawn: its error is that of sampling. */
+struct gg_two_stage gg_fleet_sampling_of(const struct gg_tally *tally, enum gg_quantity unit);
+
 /* True if stacks of some hosts are not in the store. */
 bool gg_fleet_is_drawn(const struct gg_fleet_scope *scope);
 

@@ -235,11 +235,7 @@ static int make_series(struct load *load)
 		sum->gap_max = fmax(sum->gap_max, gg_model_exposure(model, process));
 		sum->scheme = (uint8_t)model->processes[process].scheme;
 		sum->dropped += gg_model_dropped(model, process);
-		for (size_t i = model->memory_count; i-- > 0;)
-			if (model->memory[i].process == process && model->memory[i].rss_bytes > 0) {
-				sum->rss += (double)model->memory[i].rss_bytes;
-				break;
-			}
+		sum->rss += (double)gg_slot_last_rss(model, process);
 	}
 	return 0;
 }

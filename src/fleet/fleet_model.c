@@ -125,14 +125,6 @@ static uint64_t group_of(const struct make *make, uint64_t sender)
 	return group_in(make->scope, make->groups, sender);
 }
 
-/* The slots over which the memory of a sender's host is averaged. */
-static double slots_of(const struct gg_fleet_scope *scope, uint64_t sender)
-{
-	uint64_t host = gg_map_get(&scope->host_of, sender);
-
-	return host != GG_MAP_NONE ? fmax(1, scope->hosts.items[host].covered_count) : 1;
-}
-
 /* The first half of an id decides where a stack stands in the map, and the whole id decides. */
 static uint64_t half_of(const struct gg_fleet_stack_id *id)
 {
@@ -188,7 +180,7 @@ static double averaged_slots(const struct make *make)
 }
 
 /*
- * Each host has a divisor of its own if hosts lack slots, so its sums come on their own.  Rollups
+ * Each sender has a divisor of its own if hosts lack slots, so its sums come on their own.  Rollups
  * do not have them, so hosts count with what they reported once raw rows are gone.
  */
 static bool needs_senders(const struct make *make)
@@ -221,7 +213,8 @@ static int read_sums(struct make *make, int statement, bool has_slack)
 			memcpy(row.stack.bytes, id, ID_BYTES);
 		is_known = !by_sender || gg_fleet_scope_host(make->scope, row.group) != 0;
 		row.tally = read_tally(
-			&rows, slots > 1 && by_sender ? slots_of(make->scope, row.group) : slots,
+			&rows,
+			slots > 1 && by_sender ? gg_fleet_scope_slots(make->scope, row.group) : slots,
 			slots > 1, has_slack, &row.sample_count);
 		if (by_sender)
 			row.group = group_of(make, row.group);

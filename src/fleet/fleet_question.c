@@ -8,11 +8,11 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/binary_search.h"
+#include "fleet/fleet_coverage.h"
 #include "fleet/fleet_schema.h"
 #include "fleet/fleet_statements.h"
 
-enum { SNAPSHOT_SLOTS = 2, AROUND_SLOTS = 6, PPM = 1000000, ADVICE_NAMES_MAX = 5 };
+enum { AROUND_SLOTS = 6, PPM = 1000000, ADVICE_NAMES_MAX = 5 };
 
 int gg_fleet_check_rows(const struct gg_clickhouse_rows *rows, struct gg_error *error)
 {
@@ -34,6 +34,8 @@ void gg_fleet_scope_done(struct gg_fleet_scope *scope)
 	gg_array_done(&scope->members);
 	gg_array_done(&scope->hosts);
 	gg_array_done(&scope->slots);
+	gg_array_done(&scope->covered_counts);
+	gg_map_done(&scope->sender_of);
 	gg_map_done(&scope->host_of);
 	gg_map_done(&scope->series_of);
 	gg_map_done(&scope->certain);
@@ -59,7 +61,9 @@ int gg_fleet_scope_ask(const struct gg_fleet_scope *scope, struct gg_clickhouse 
 		gg_clickhouse_name("db", question->tenant),
 		gg_clickhouse_u64("service", scope->service),
 		gg_clickhouse_u64("any_service", question->service == NULL),
-		gg_clickhouse_u64("any_series", question->service == NULL || scope->has_all_series),
+		gg_clickhouse_u64("any_series",
+		                  scope->has_all_series ||
+		                          (question->service == NULL && scope->series_ids.count == 0)),
 		scope->series_ids.count > 0 && !scope->has_all_series
 			? gg_clickhouse_u64s("series", scope->series_ids.items,
 		                             scope->series_ids.count)
@@ -280,7 +284,7 @@ static int read_series(struct gg_fleet_scope *scope, struct gg_clickhouse *store
 /* Sets the window of a moment: a host's snapshot counts until the second slot after it. */
 static void choose_moment(struct gg_fleet_scope *scope, uint32_t moment_s)
 {
-	uint32_t reach = SNAPSHOT_SLOTS * scope->question->slot_length_s;
+	uint32_t reach = GG_FLEET_SNAPSHOT_SLOTS * scope->question->slot_length_s;
 
 	scope->moment_s = moment_s;
 	scope->to_s = moment_s + 1;
@@ -386,13 +390,19 @@ int gg_fleet_scope_read_hosts(struct gg_fleet_scope *scope, struct gg_clickhouse
 	return status;
 }
 
+double gg_fleet_scope_slots(const struct gg_fleet_scope *scope, uint64_t sender)
+{
+	uint64_t index = gg_map_get(&scope->sender_of, sender);
+
+	return index != GG_MAP_NONE ? fmax(1, scope->covered_counts.items[index]) : 1;
+}
+
 bool gg_fleet_is_beyond_raw(const struct gg_fleet_scope *scope)
 {
 	return scope->slots.count > 0 && scope->slots.items[0] < scope->floors.raw_s;
 }
 
-/* The host of a sender.  A sender whose row in `host` is on its way counts as a host. */
-static int find_host(struct gg_fleet_scope *scope, uint64_t sender, uint32_t *ret_host)
+int gg_fleet_scope_find_host(struct gg_fleet_scope *scope, uint64_t sender, uint32_t *ret_host)
 {
 	uint64_t index = gg_map_get(&scope->host_of, sender);
 
@@ -406,236 +416,6 @@ static int find_host(struct gg_fleet_scope *scope, uint64_t sender, uint32_t *re
 	}
 	*ret_host = (uint32_t)index;
 	return 0;
-}
-
-/* --- slots ----------------------------------------------------------------------------------- */
-
-/* A sender reported in a slot. */
-struct report_row {
-	uint64_t sender;
-	uint32_t slot_s, host;
-	bool is_running;
-};
-
-/* A process of another agent.  It held nothing before and after. */
-struct process_life {
-	uint32_t host, first_s, last_s;
-};
-
-struct coverage {
-	GG_ARRAY(struct report_row) rows; /* by sender, then slot */
-	GG_ARRAY(uint32_t) slots;         /* sorted */
-	GG_ARRAY(struct process_life) lives;
-};
-
-static void coverage_done(struct coverage *coverage)
-{
-	gg_array_done(&coverage->rows);
-	gg_array_done(&coverage->slots);
-	gg_array_done(&coverage->lives);
-}
-
-static int compare_slots(const void *a, const void *b)
-{
-	uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
-
-	return (left > right) - (left < right);
-}
-
-static int read_coverage(struct coverage *coverage, struct gg_fleet_scope *scope,
-                         struct gg_clickhouse *store, struct gg_error *error)
-{
-	GG_CLEANUP(gg_buf_done) struct gg_buf reply = { 0 };
-	GG_CLEANUP(gg_map_done) struct gg_map known = { 0 };
-	struct gg_clickhouse_rows rows;
-	int status = gg_fleet_scope_ask(scope, store, GG_FLEET_COVERAGE, 0, &reply, error);
-
-	rows = gg_clickhouse_rows_of(&reply);
-	while (status == 0 && gg_clickhouse_rows_more(&rows)) {
-		struct report_row row = { .sender = gg_clickhouse_read_u64(&rows) };
-		bool is_new;
-
-		row.slot_s = gg_clickhouse_read_u32(&rows);
-		row.is_running = gg_clickhouse_read_u64(&rows) > 0;
-		is_new = gg_map_get(&known, row.slot_s) == GG_MAP_NONE;
-		if (find_host(scope, row.sender, &row.host) < 0 ||
-		    !gg_array_push(&coverage->rows, row) ||
-		    (is_new && (gg_map_put(&known, row.slot_s, 0) < 0 ||
-		                !gg_array_push(&coverage->slots, row.slot_s))))
-			status = gg_error_memory(error, "fleet");
-	}
-	if (coverage->slots.count > 0)
-		qsort(coverage->slots.items, coverage->slots.count, sizeof(*coverage->slots.items),
-		      compare_slots);
-	return status == 0 ? gg_fleet_check_rows(&rows, error) : status;
-}
-
-/* Processes that are new enough to run still have no end yet. */
-static void open_lives(struct coverage *coverage, uint32_t slot_length_s)
-{
-	uint32_t newest_s = coverage->slots.count > 0
-	                            ? coverage->slots.items[coverage->slots.count - 1]
-	                            : 0;
-
-	for (size_t i = 0; i < coverage->lives.count; i++)
-		if (coverage->lives.items[i].last_s > newest_s)
-			newest_s = coverage->lives.items[i].last_s;
-	for (size_t i = 0; i < coverage->lives.count; i++)
-		if (newest_s - coverage->lives.items[i].last_s < SNAPSHOT_SLOTS * slot_length_s)
-			coverage->lives.items[i].last_s = UINT32_MAX;
-}
-
-/*
- * Other agents never say that their process has ended, so its rows tell when it ran.  Rows around
- * the window tell a process that was silent at the window's edge from one that did not run.
- */
-static int read_lives(struct coverage *coverage, struct gg_fleet_scope *scope,
-                      struct gg_clickhouse *store, struct gg_error *error)
-{
-	GG_CLEANUP(gg_buf_done) struct gg_buf reply = { 0 };
-	GG_CLEANUP(gg_map_done) struct gg_map known = { 0 };
-	struct gg_clickhouse_rows rows;
-	int status = gg_fleet_scope_ask(scope, store, GG_FLEET_LIVES, 0, &reply, error);
-
-	rows = gg_clickhouse_rows_of(&reply);
-	while (status == 0 && gg_clickhouse_rows_more(&rows)) {
-		uint64_t sender = gg_clickhouse_read_u64(&rows);
-		uint64_t host = gg_map_get(&scope->host_of, sender);
-		struct process_life life = { .first_s = gg_clickhouse_read_u32(&rows) };
-
-		life.last_s = gg_clickhouse_read_u32(&rows);
-		if (host == GG_MAP_NONE) /* it is in no slot of the window */
-			continue;
-		life.host = (uint32_t)host;
-		if (gg_map_put(&known, sender, 0) < 0 || !gg_array_push(&coverage->lives, life))
-			status = gg_error_memory(error, "fleet");
-	}
-	for (size_t i = 0; i < coverage->rows.count; i++)
-		if (gg_map_get(&known, coverage->rows.items[i].sender) == GG_MAP_NONE)
-			scope->hosts.items[coverage->rows.items[i].host].has_own = true;
-	open_lives(coverage, scope->question->slot_length_s);
-	return status == 0 ? gg_fleet_check_rows(&rows, error) : status;
-}
-
-static int compare_lives(const void *a, const void *b)
-{
-	const struct process_life *left = a, *right = b;
-
-	if (left->host != right->host)
-		return left->host < right->host ? -1 : 1;
-	return (left->first_s > right->first_s) - (left->first_s < right->first_s);
-}
-
-/* The number of slots before a moment. */
-static size_t slots_before(const struct coverage *coverage, uint64_t moment_s)
-{
-	return gg_lower_bound(0, coverage->slots.count, i, coverage->slots.items[i] < moment_s);
-}
-
-/* Counts the slots in which no process of a host ran: it held nothing there. */
-static void count_idle(struct gg_fleet_scope *scope, struct coverage *coverage)
-{
-	const struct process_life *lives = coverage->lives.items;
-	size_t count = coverage->lives.count;
-
-	if (count > 0)
-		qsort(coverage->lives.items, count, sizeof(*lives), compare_lives);
-	for (size_t i = 0; i < count;) {
-		struct gg_fleet_host *host = &scope->hosts.items[lives[i].host];
-		size_t idle = 0, next = 0; /* the slot after all lives so far */
-		uint32_t number = lives[i].host;
-
-		for (; i < count && lives[i].host == number; i++) {
-			size_t first = slots_before(coverage, lives[i].first_s);
-			size_t end = slots_before(coverage, (uint64_t)lives[i].last_s + 1);
-
-			idle += first > next ? first - next : 0;
-			next = end > next ? end : next;
-		}
-		idle += coverage->slots.count - next;
-		if (!host->has_own && host->is_running)
-			host->covered_count += (uint32_t)idle;
-	}
-}
-
-/* Ends the window before its newest slot if a sender that ran in the slot before is missing. */
-static void leave_out_incomplete(struct gg_fleet_scope *scope, struct coverage *coverage)
-{
-	size_t count = coverage->slots.count, expected = 0, reported = 0;
-	uint32_t newest_s = count > 1 ? coverage->slots.items[count - 1] : 0;
-
-	if (count < 2)
-		return;
-	for (size_t i = 0; i < coverage->rows.count; i++) {
-		const struct report_row *row = &coverage->rows.items[i];
-		bool ran = row->slot_s == coverage->slots.items[count - 2] && row->is_running;
-
-		expected += ran;
-		reported += ran && i + 1 < coverage->rows.count &&
-		            coverage->rows.items[i + 1].sender == row->sender;
-	}
-	if (reported == expected)
-		return;
-	scope->to_s = newest_s;
-	coverage->slots.count--;
-}
-
-/* Counts the slots of each host, and those after its last sender ended, when it held nothing. */
-static int count_covered(struct gg_fleet_scope *scope, const struct coverage *coverage)
-{
-	GG_CLEANUP(gg_map_done) struct gg_map known = { 0 };
-	const struct report_row *rows = coverage->rows.items;
-
-	for (size_t i = 0; i < coverage->rows.count; i++) {
-		struct gg_fleet_host *host = &scope->hosts.items[rows[i].host];
-		uint64_t key = (uint64_t)rows[i].host << 32 | rows[i].slot_s;
-		bool is_last = i + 1 == coverage->rows.count ||
-		               rows[i + 1].sender != rows[i].sender ||
-		               rows[i + 1].slot_s >= scope->to_s;
-
-		if (rows[i].slot_s >= scope->to_s)
-			continue;
-		host->is_running = host->is_running || (is_last && rows[i].is_running);
-		if (rows[i].slot_s > host->last_slot_s)
-			host->last_slot_s = rows[i].slot_s;
-		if (gg_map_get(&known, key) != GG_MAP_NONE)
-			continue;
-		host->covered_count++;
-		if (gg_map_put(&known, key, 0) < 0)
-			return -ENOMEM;
-	}
-	for (size_t i = 0; i < scope->hosts.count; i++) {
-		struct gg_fleet_host *host = &scope->hosts.items[i];
-
-		for (size_t j = coverage->slots.count; j > 0 && !host->is_running; j--) {
-			if (coverage->slots.items[j - 1] <= host->last_slot_s)
-				break;
-			host->covered_count++;
-		}
-	}
-	scope->slot_count = (uint32_t)coverage->slots.count;
-	return 0;
-}
-
-static int cover_slots(struct gg_fleet_scope *scope, struct gg_clickhouse *store,
-                       struct gg_error *error)
-{
-	GG_CLEANUP(coverage_done) struct coverage coverage = { 0 };
-	int status = read_coverage(&coverage, scope, store, error);
-
-	if (status == 0)
-		status = read_lives(&coverage, scope, store, error);
-	if (status == 0 && scope->question->metric == GG_METRIC_LIVE && !scope->question->by_slot &&
-	    !scope->question->is_part)
-		leave_out_incomplete(scope, &coverage);
-	if (status == 0 && count_covered(scope, &coverage) < 0)
-		status = gg_error_memory(error, "fleet");
-	if (status == 0)
-		count_idle(scope, &coverage);
-	for (size_t i = 0; i < coverage.slots.count && status == 0; i++)
-		if (!gg_array_push(&scope->slots, coverage.slots.items[i]))
-			status = gg_error_memory(error, "fleet");
-	return status;
 }
 
 /* --- members --------------------------------------------------------------------------------- */
@@ -682,10 +462,14 @@ static int count_hosts(struct gg_fleet_scope *scope)
 
 	for (size_t i = 0; i < scope->members.count;) {
 		uint32_t host = members[i].host;
-		bool is_selected = false, is_there = false;
+		bool is_selected = false, is_there = false, is_lacking = false;
 
 		for (; i < scope->members.count && members[i].host == host; i++) {
 			bool is_first = i == 0 || members[i - 1].sender != members[i].sender;
+			double slots = gg_fleet_scope_slots(scope, members[i].sender);
+
+			is_lacking = is_lacking ||
+			             (!scope->is_latest && slots < scope->slot_count);
 
 			is_selected = is_selected || members[i].is_selected;
 			is_there = is_there || members[i].last_slot_s == scope->moment_s;
@@ -702,8 +486,7 @@ static int count_hosts(struct gg_fleet_scope *scope)
 		scope->host_count++;
 		scope->selected_count += is_selected;
 		scope->reported_count += is_there;
-		scope->lacking_count += !scope->is_latest &&
-		                        scope->hosts.items[host].covered_count < scope->slot_count;
+		scope->lacking_count += is_lacking;
 	}
 	return status;
 }
@@ -730,9 +513,9 @@ static int read_members(struct gg_fleet_scope *scope, struct gg_clickhouse *stor
 		member.series = (uint32_t)series;
 		if (member.is_redrawn && scope->question->joins_draws)
 			member.is_selected = scope->is_redrawn = true;
-		if (find_host(scope, member.sender, &member.host) < 0)
+		if (gg_fleet_scope_find_host(scope, member.sender, &member.host) < 0)
 			return gg_error_memory(error, "fleet");
-		slots = fmax(1, scope->hosts.items[member.host].covered_count);
+		slots = gg_fleet_scope_slots(scope, member.sender);
 		member.process_count /= slots;
 		member.rss_bytes /= slots;
 		member.live_bytes /= slots;
@@ -797,7 +580,7 @@ int gg_fleet_scope_of(struct gg_fleet_scope *scope, struct gg_clickhouse *store,
 	if (status == 0)
 		status = choose_window(scope, store, error);
 	if (status == 0 && !scope->is_latest)
-		status = cover_slots(scope, store, error);
+		status = gg_fleet_read_coverage(scope, store, error);
 	if (status == 0)
 		status = read_members(scope, store, error);
 	if (status == 0)

@@ -17,9 +17,9 @@
  *          with no processes says that the sender has ended.
  * Moments  Of each sender its latest slot in the window counts, so a series that is not in it has
  *          ended.
- * Windows  Live memory of a host is averaged over the slots that the host reported, and over those
- *          after its last sender ended.  The newest slot does not count if a sender that ran in the
- *          slot before is missing in it.
+ * Windows  Live memory of a sender is averaged over the slots in which it is known
+ *          (fleet_coverage.h).  The newest slot does not count if a sender that ran in the slot
+ *          before is missing in it.
  * Draws    Each hour draws senders anew.  A window in which a sender's stacks are there in one slot
  *          and not in another has no set of drawn hosts, so it is refused, unless the question
  *          joins the draws of its hours (fleet_draws.h).
@@ -76,11 +76,10 @@ struct gg_fleet_scope_series {
 /* A machine. */
 struct gg_fleet_host {
 	uint64_t id; /* gg_fleet_host_id() of its name; that of its sender if the name is unknown */
-	uint32_t covered_count; /* slots of the window whose memory of the host is known */
-	uint32_t last_slot_s;
-	bool is_running; /* a sender of it has not ended */
-	bool has_own;    /* a sender of it is geiger's, which says when it ends */
 };
+
+/* A snapshot counts for so many slots. */
+enum { GG_FLEET_SNAPSHOT_SLOTS = 2 };
 
 /* A sender's processes of one series, in the window. */
 struct gg_fleet_member {
@@ -88,13 +87,13 @@ struct gg_fleet_member {
 	uint32_t host;   /* index in scope.hosts */
 	uint64_t sender;
 	uint32_t last_slot_s;
-	double process_count;  /* the mean over the host's slots */
+	double process_count;  /* the mean over the sender's slots */
 	bool is_selected;      /* its stacks are in the store */
 	bool is_redrawn;       /* in some slots they are, and in others they are not */
 	bool is_certain;       /* the chance of that was 1 */
 	double selected_share; /* the chance of that */
 	double gap_max;
-	double rss_bytes, live_bytes; /* means over the host's slots */
+	double rss_bytes, live_bytes; /* means over the sender's slots */
 	double allocated_bytes;
 	double dropped_count;
 	uint8_t scheme;
@@ -116,6 +115,9 @@ struct gg_fleet_scope {
 	GG_ARRAY(struct gg_fleet_host) hosts;
 	struct gg_map series_of; /* id -> index in series */
 	struct gg_map host_of;   /* sender -> index in hosts */
+	/* The slots of the window in which a sender's memory is known; empty: a moment. */
+	GG_ARRAY(uint32_t) covered_counts;
+	struct gg_map sender_of; /* sender -> index in covered_counts */
 	uint32_t from_s, to_s;   /* the window that is read: [from_s, to_s) */
 	uint32_t moment_s;       /* the slot of the moment or of the peak; 0: a window */
 	uint32_t start_s;        /* the begin that reports name; 0: from_s */
@@ -125,7 +127,7 @@ struct gg_fleet_scope {
 	size_t host_count; /* that have a process */
 	size_t selected_count; /* of them, hosts whose stacks are in the store */
 	size_t reported_count; /* of them, hosts that reported in the slot of the moment */
-	size_t lacking_count;  /* of them, hosts that lack slots of the window */
+	size_t lacking_count;  /* of them, hosts with a sender that lacks slots of the window */
 	size_t sender_count, selected_sender_count;
 	size_t certain_sender_count; /* of them, senders whose stacks are always sent */
 	struct gg_map certain;       /* these senders */
@@ -165,6 +167,16 @@ GG_MUST_CHECK int gg_fleet_scope_ask(const struct gg_fleet_scope *scope,
 
 /* The id of the host of a sender; 0: the sender is not in the scope. */
 uint64_t gg_fleet_scope_host(const struct gg_fleet_scope *scope, uint64_t sender);
+
+/*
+ * The host of a sender, as an index in scope->hosts.  A sender whose row in `host` is on its way
+ * counts as a host.  -ENOMEM.
+ */
+GG_MUST_CHECK int gg_fleet_scope_find_host(struct gg_fleet_scope *scope, uint64_t sender,
+                                           uint32_t *ret_host);
+
+/* The slots over which the memory of a sender is averaged; at least 1. */
+double gg_fleet_scope_slots(const struct gg_fleet_scope *scope, uint64_t sender);
 
 /* True if the window begins before the raw rows that are still there. */
 bool gg_fleet_is_beyond_raw(const struct gg_fleet_scope *scope);

@@ -1,18 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "fleet/fleet_services.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/map.h"
+#include "fleet/fleet_model.h"
 #include "fleet/fleet_question.h"
 #include "fleet/fleet_schema.h"
 #include "fleet/fleet_statements.h"
+#include "stats/estimate/interval.h"
+
+/* What the hosts of a row hold whose stacks are in the store. */
+struct selected_live {
+	struct gg_tally tally;
+	double live_bytes; /* as the hosts report it */
+	double gap_max;
+};
+
+struct series_row {
+	uint64_t series, row;
+};
 
 struct services_run {
 	struct gg_fleet_services *services;
 	struct gg_map row_of_series; /* series -> index of its row */
-	uint32_t slot_length_s;      /* the longest */
+	GG_ARRAY(struct series_row) series;
+	struct selected_live *selected; /* by row */
+	uint32_t slot_length_s;         /* the longest */
 };
 
 void gg_fleet_services_done(struct gg_fleet_services *services)
@@ -68,7 +84,8 @@ static int read_names(struct services_run *run, struct gg_clickhouse_rows *rows,
 		if (rows->failed)
 			break;
 		row = find_row(run->services, service, length, version, version_length);
-		if (row < 0 || gg_map_put(&run->row_of_series, series, (uint64_t)row) < 0)
+		if (row < 0 || gg_map_put(&run->row_of_series, series, (uint64_t)row) < 0 ||
+		    !gg_array_push(&run->series, ((struct series_row){ series, (uint64_t)row })))
 			return gg_error_memory(error, "fleet services");
 	}
 	return gg_fleet_check_rows(rows, error);
@@ -175,7 +192,7 @@ static int read_processes(struct services_run *run, const struct gg_fleet_scope 
 		member = gg_fleet_read_member(rows, &covered_s);
 		if (rows->failed || host.row == GG_MAP_NONE)
 			continue;
-		if ((uint64_t)member.last_slot_s + 2 * (uint64_t)run->slot_length_s <=
+		if ((uint64_t)member.last_slot_s + GG_FLEET_SNAPSHOT_SLOTS * (uint64_t)run->slot_length_s <=
 		    last_of_service(run->services, host.row))
 			continue;
 		host.host = gg_fleet_scope_host(scope, member.sender);
@@ -183,6 +200,14 @@ static int read_processes(struct services_run *run, const struct gg_fleet_scope 
 			host.host = member.sender;
 		host.is_selected = member.is_selected;
 		row = &run->services->rows.items[host.row];
+		row->is_rss_complete = (row->process_count == 0 || row->is_rss_complete) &&
+		                       member.rss_bytes > 0;
+		if (member.is_selected) {
+			struct selected_live *selected = &run->selected[host.row];
+
+			selected->live_bytes += member.live_bytes;
+			selected->gap_max = fmax(selected->gap_max, member.gap_max);
+		}
 		row->process_count += member.process_count;
 		row->rss_bytes += member.rss_bytes;
 		row->live_bytes += member.live_bytes;
@@ -190,6 +215,130 @@ static int read_processes(struct services_run *run, const struct gg_fleet_scope 
 			return gg_error_memory(error, "fleet services");
 	}
 	return gg_fleet_check_rows(rows, error);
+}
+
+/* --- intervals ------------------------------------------------------------------------------- */
+
+enum { SERIES_MAX = 4000 /* of a statement, whose length the server limits */ };
+
+static int read_tallies(struct services_run *run, struct gg_clickhouse *store,
+                        const struct gg_fleet_scope *scope, int statement, struct gg_error *error)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf reply = { 0 };
+	struct gg_clickhouse_rows rows;
+	int status = gg_fleet_scope_ask(scope, store, statement, 0, &reply, error);
+
+	rows = gg_clickhouse_rows_of(&reply);
+	while (status == 0 && gg_clickhouse_rows_more(&rows)) {
+		uint64_t index = gg_map_get(&run->row_of_series, gg_clickhouse_read_u64(&rows));
+		struct gg_tally tally = gg_fleet_read_tally(
+			&rows, 1, false, statement == GG_FLEET_SERVICE_FOLDED);
+
+		if (!rows.failed && index != GG_MAP_NONE)
+			gg_tally_merge(&run->selected[index].tally, &tally);
+	}
+	return status == 0 ? gg_fleet_check_rows(&rows, error) : status;
+}
+
+/* Adds the last snapshots of services that were last seen in one slot. */
+static int read_snapshots(struct services_run *run, struct gg_clickhouse *store,
+                          const struct gg_fleet_question *question, uint32_t last_s,
+                          struct gg_error *error)
+{
+	uint32_t reach_s = GG_FLEET_SNAPSHOT_SLOTS * run->slot_length_s;
+	struct gg_fleet_scope scope = { .question = question, .to_s = last_s + 1 };
+	int status = 0;
+
+	scope.from_s = scope.to_s > reach_s ? scope.to_s - reach_s : 0;
+	scope.is_latest = true;
+	if (question->since_s > scope.from_s)
+		scope.from_s = question->since_s;
+	for (size_t i = 0; i < run->series.count && status == 0; i++) {
+		const struct series_row *series = &run->series.items[i];
+		bool is_last = i + 1 == run->series.count;
+
+		if (run->services->rows.items[series->row].host_count > 0 &&
+		    last_of_service(run->services, series->row) == last_s &&
+		    !gg_array_push(&scope.series_ids, series->series))
+			status = gg_error_memory(error, "fleet services");
+		if (status < 0 || scope.series_ids.count == 0 ||
+		    (scope.series_ids.count < SERIES_MAX && !is_last))
+			continue;
+		status = read_tallies(run, store, &scope, GG_FLEET_SERVICE_LIVE, error);
+		if (status == 0)
+			status = read_tallies(run, store, &scope, GG_FLEET_SERVICE_FOLDED, error);
+		scope.series_ids.count = 0;
+	}
+	gg_array_done(&scope.series_ids);
+	return status;
+}
+
+static void scale_sum(struct gg_sum *sum, double scale)
+{
+	sum->high *= scale;
+	sum->low *= scale;
+}
+
+/*
+ * The hosts whose stacks are there have the share 1 / scale of what all hosts hold, and by
+ * assumption the same share of the variance.
+ */
+static void scale_tally(struct gg_tally *tally, double scale)
+{
+	for (int i = 0; i < GG_QUANTITY_COUNT; i++) {
+		struct gg_moments *all[] = { &tally->usual[i], &tally->sure[i] };
+
+		for (size_t j = 0; j < GG_COUNT(all); j++) {
+			scale_sum(&all[j]->seen, scale);
+			scale_sum(&all[j]->value, scale);
+			scale_sum(&all[j]->variance, scale);
+			scale_sum(&all[j]->skew, scale);
+		}
+		scale_sum(&tally->skew_slack[i], scale);
+	}
+}
+
+static void set_interval(struct gg_fleet_service_row *row, struct selected_live *selected,
+                         double confidence)
+{
+	double found = gg_tally_estimate(&selected->tally, GG_BYTES).value;
+	struct gg_interval interval;
+
+	row->live_low_bytes = 0;
+	row->live_high_bytes = INFINITY;
+	gg_tally_expose(&selected->tally, selected->gap_max);
+	if (row->selected_count == 0 || !gg_tally_has_error(&selected->tally, GG_BYTES) ||
+	    (row->live_bytes > 0 && !(found > 0)))
+		return;
+	if (row->live_bytes > 0)
+		scale_tally(&selected->tally, row->live_bytes / found);
+	interval = gg_interval_of(&selected->tally, GG_BYTES, confidence, false);
+	row->live_low_bytes = interval.low;
+	row->live_high_bytes = interval.high;
+	row->has_live_error = true;
+}
+
+static int find_intervals(struct services_run *run, struct gg_clickhouse *store,
+                          const struct gg_fleet_question *question, double confidence,
+                          struct gg_error *error)
+{
+	GG_CLEANUP(gg_map_done) struct gg_map done = { 0 };
+	struct gg_fleet_services *services = run->services;
+	int status = 0;
+
+	for (size_t i = 0; i < services->rows.count && status == 0; i++) {
+		uint32_t last_s = last_of_service(services, i);
+
+		if (services->rows.items[i].host_count == 0 ||
+		    gg_map_get(&done, last_s) != GG_MAP_NONE)
+			continue;
+		status = gg_map_put(&done, last_s, 1) < 0
+		                 ? gg_error_memory(error, "fleet services")
+		                 : read_snapshots(run, store, question, last_s, error);
+	}
+	for (size_t i = 0; i < services->rows.count && status == 0; i++)
+		set_interval(&services->rows.items[i], &run->selected[i], confidence);
+	return status;
 }
 
 /* Versions that nobody ran in the window have a name but no time. */
@@ -209,10 +358,12 @@ static void drop_empty(struct gg_fleet_services *services)
 }
 
 int gg_fleet_services_of(struct gg_fleet_services *services, struct gg_clickhouse *store,
-                         const char *tenant, uint32_t since_s, uint32_t until_s,
+                         const char *tenant, uint32_t since_s, uint32_t until_s, double confidence,
                          struct gg_error *error)
 {
-	const struct gg_fleet_question question = { .tenant = tenant };
+	const struct gg_fleet_question question = { .tenant = tenant,
+		                                    .metric = GG_METRIC_LIVE,
+		                                    .since_s = since_s };
 	struct gg_fleet_scope scope = { .question = &question, .from_s = since_s, .to_s = until_s };
 	GG_CLEANUP(gg_buf_done) struct gg_buf names = { 0 }, seen = { 0 }, processes = { 0 };
 	struct services_run run = { .services = services };
@@ -233,20 +384,28 @@ int gg_fleet_services_of(struct gg_fleet_services *services, struct gg_clickhous
 	rows = gg_clickhouse_rows_of(&names);
 	if (status == 0)
 		status = read_names(&run, &rows, error);
+	run.selected = calloc(services->rows.count + 1, sizeof(*run.selected));
+	if (status == 0 && run.selected == NULL)
+		status = gg_error_memory(error, "fleet services");
 	rows = gg_clickhouse_rows_of(&seen);
 	if (status == 0)
 		status = read_last_seen(&run, &rows, error);
 	rows = gg_clickhouse_rows_of(&processes);
 	if (status == 0)
 		status = read_processes(&run, &scope, &rows, &counted, error);
-	if (status == 0) {
+	if (status == 0)
 		count_hosts(services, &counted);
+	if (status == 0)
+		status = find_intervals(&run, store, &question, confidence, error);
+	if (status == 0) {
 		drop_empty(services);
 		if (services->rows.count > 0)
 			qsort(services->rows.items, services->rows.count,
 			      sizeof(*services->rows.items), compare_rows);
 	}
 	gg_map_done(&run.row_of_series);
+	gg_array_done(&run.series);
+	free(run.selected);
 	gg_array_done(&counted);
 	gg_fleet_scope_done(&scope);
 	return status;

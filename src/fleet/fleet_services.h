@@ -10,6 +10,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -23,6 +24,13 @@ struct gg_fleet_service_row {
 	size_t selected_count; /* of them, hosts whose stacks are in the store */
 	double process_count;
 	double live_bytes, rss_bytes; /* of the last snapshots of senders, added up */
+	/*
+	 * The interval of live_bytes, for the error of sampling.  That of hosts whose stacks are
+	 * not sent is taken to be like that of the others.
+	 */
+	double live_low_bytes, live_high_bytes;
+	bool has_live_error;    /* false: the error is not known */
+	bool is_rss_complete;   /* every sender has an RSS; false: rss_bytes is a lower bound */
 	double allocated_bytes;       /* in all slots of the window */
 	uint32_t last_slot_s;
 };
@@ -34,5 +42,6 @@ struct gg_fleet_services {
 /* -ENOENT: the store has no tables.  No service is no error: there are no rows then. */
 GG_MUST_CHECK int gg_fleet_services_of(struct gg_fleet_services *services,
                                        struct gg_clickhouse *store, const char *tenant,
-                                       uint32_t since_s, uint32_t until_s, struct gg_error *error);
+                                       uint32_t since_s, uint32_t until_s, double confidence,
+                                       struct gg_error *error);
 void gg_fleet_services_done(struct gg_fleet_services *services);

@@ -40,6 +40,9 @@
 #define ON_HOST \
 	"AND ({any_host} OR host IN (SELECT host FROM {db}.host WHERE name = {host_name})) "
 
+/* The window, and some slots around it. */
+#define AROUND "slot >= toDateTime({early}) AND slot < toDateTime({late}) "
+
 /* The rows that a question is about. */
 #define WINDOW \
 	"service = {service} AND " SPAN "AND ({any_series} OR series IN ({series})) " ON_HOST
@@ -63,6 +66,11 @@
 #define IS_REPORTED_HERE \
 	"(host, slot) IN (SELECT host, slot FROM {db}.process WHERE service = {service} AND " \
 	SPAN ") "
+
+/* Rows of the last slot of each sender and service. */
+#define LAST_SNAPSHOTS                                                                              \
+	SPAN "AND ({any_series} OR series IN ({series})) AND (service, host, slot) IN (SELECT "     \
+	"service, host, max(slot) FROM {db}.process WHERE " SPAN "GROUP BY service, host) "
 
 /* The part of a window that rollups do not cover. */
 #define RAW_WINDOW                                                                                  \
@@ -316,16 +324,32 @@ static const char *const statements[GG_FLEET_STATEMENT_COUNT] = {
 		"{db}.process FINAL WHERE service = {service} AND " SPAN ON_HOST
 		"GROUP BY host, s ORDER BY host, s FORMAT RowBinary",
 	[GG_FLEET_LIVES] =
-		"SELECT host, toUInt32(min(slot)) AS first_slot, toUInt32(max(slot)) AS last_slot "
-		"FROM {db}.process WHERE service = {service} AND slot >= toDateTime({early}) AND "
-		"slot < toDateTime({late}) AND processes > 0 AND series IN (SELECT series FROM "
-		"{db}.series WHERE service = {service} AND heap IN ('pprof', 'otlp')) "
-		"GROUP BY host ORDER BY host FORMAT RowBinary",
+		"SELECT host, toUInt32(min(slot)) AS first_slot, toUInt32(max(slot)) AS last_slot, "
+		"toUInt8(max(series IN (SELECT series FROM {db}.series WHERE service = {service} "
+		"AND heap IN ('pprof', 'otlp')))) AS foreign FROM {db}.process WHERE service = "
+		"{service} AND " AROUND "AND processes > 0 GROUP BY host ORDER BY host FORMAT "
+		"RowBinary",
+	[GG_FLEET_SIGNS] =
+		"SELECT host, toUInt32(seen) AS heard FROM (SELECT host, "
+		"argMax(vals[indexOf(keys, '" GG_FLEET_RECEIVER_KEY "')], month) AS heard_by FROM "
+		"{db}.host FINAL WHERE has(keys, '" GG_FLEET_RECEIVER_KEY "') AND host IN (SELECT "
+		"host FROM {db}.process WHERE service = {service} AND " AROUND ") GROUP BY host) "
+		"AS senders ANY LEFT JOIN (SELECT toString(receiver) AS heard_by, "
+		"max(toUInt32(at)) AS seen FROM {db}.batch WHERE day >= "
+		"toDate(toDateTime(greatest({early}, 172800))) - 1 AND at >= toDateTime({early}) AND at < "
+		"toDateTime({late}) GROUP BY heard_by) AS signs USING heard_by ORDER BY host "
+		"FORMAT RowBinary",
 	[GG_FLEET_SLOTS] =
-		"SELECT toUInt32(slot) AS s, series, toUInt32(uniqExact(host)) AS hosts, "
-		"sum(live_bytes) AS live, sum(allocated_bytes) AS allocated, "
-		"toFloat64(sum(rss)) AS resident FROM {db}.process FINAL WHERE " WINDOW
-		"GROUP BY s, series ORDER BY s, series FORMAT RowBinary",
+		"SELECT toUInt32(slot) AS s, host, toUInt64(sum(processes)) AS running, "
+		"toUInt32(max(selected_ppm)) AS selected, toFloat64(sum(rss)) AS resident, "
+		"toUInt8(min(processes = 0 OR rss > 0)) AS has_resident FROM {db}.process FINAL "
+		"WHERE " WINDOW "GROUP BY s, host ORDER BY s, host FORMAT RowBinary",
+	[GG_FLEET_SERVICE_LIVE] =
+		"SELECT series, " SUMS "FROM (SELECT series, toFloat64(n) AS k, " WEIGHTS "FROM "
+		"{db}.live FINAL WHERE " LAST_SNAPSHOTS ") GROUP BY series FORMAT RowBinary",
+	[GG_FLEET_SERVICE_FOLDED] =
+		"SELECT series, " FOLDED_SUMS "FROM {db}.folded FINAL WHERE " LAST_SNAPSHOTS
+		"AND metric = {metric} GROUP BY series FORMAT RowBinary",
 	[GG_FLEET_LIVE_TALLIES] =
 		TALLIES("n", "live", LATEST "AND " IS_REPORTED_HERE),
 	[GG_FLEET_ALLOCATED_TALLIES] =
@@ -337,12 +361,13 @@ static const char *const statements[GG_FLEET_STATEMENT_COUNT] = {
 		RAW_WINDOW "AND metric = {metric} " LATEST "AND ({metric} != 2 OR " IS_REPORTED_HERE
 		") " BY_STACK,
 	[GG_FLEET_LIVE_SLOTS] =
-		"SELECT s, " SUMS "FROM (SELECT toUInt64(toUInt32(slot)) AS s, toFloat64(n) AS k, " WEIGHTS
-		"FROM {db}.live FINAL WHERE " WINDOW "AND " IS_REPORTED_HERE ") GROUP BY s ORDER BY s FORMAT RowBinary",
+		"SELECT s, grp, " SUMS "FROM (SELECT toUInt64(toUInt32(slot)) AS s, " HOST_GROUP
+		", toFloat64(n) AS k, " WEIGHTS "FROM {db}.live FINAL WHERE " WINDOW "AND "
+		IS_REPORTED_HERE ") GROUP BY s, grp ORDER BY s, grp FORMAT RowBinary",
 	[GG_FLEET_FOLDED_SLOTS] =
-		"SELECT toUInt64(toUInt32(slot)) AS s, " FOLDED_SUMS "FROM {db}.folded FINAL WHERE "
-		WINDOW "AND metric = {metric} AND ({metric} != 2 OR " IS_REPORTED_HERE
-		") GROUP BY s ORDER BY s FORMAT RowBinary",
+		"SELECT toUInt64(toUInt32(slot)) AS s, " HOST_GROUP ", " FOLDED_SUMS "FROM "
+		"{db}.folded FINAL WHERE " WINDOW "AND metric = {metric} AND ({metric} != 2 OR "
+		IS_REPORTED_HERE ") GROUP BY s, grp ORDER BY s, grp FORMAT RowBinary",
 	[GG_FLEET_RAW_MARKS] =
 		"SELECT key, sum(f) FROM (" FINGERPRINTS(HOUR_KEY, "AND service = {service} ")
 		") GROUP BY key ORDER BY key FORMAT RowBinary",

@@ -150,6 +150,7 @@ void gg_receive_close(struct gg_receive *receive)
 	gg_foreign_senders_done(&receive->foreign);
 	gg_array_done(&receive->pending);
 	gg_array_done(&receive->services);
+	gg_array_done(&receive->signs);
 	if (receive->directory_fd >= 0)
 		close(receive->directory_fd);
 	pthread_cond_destroy(&receive->has_work);

@@ -21,6 +21,7 @@
  *           between them loses that look, and takes no second one.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,6 +30,7 @@
 #include "base/hash.h"
 #include "base/json.h"
 #include "base/time_units.h"
+#include "fleet/fleet_statements.h"
 #include "fleet/foreign_process.h"
 #include "fleet/foreign_profile.h"
 #include "fleet/foreign_request.h"
@@ -148,7 +150,11 @@ static bool seal_slot(struct foreign_process *process, struct gg_slot_maker *mak
 {
 	const struct foreign *foreign = process->foreign;
 	struct gg_segment segment = { 0 };
+	char number[16];
+	const struct gg_fleet_label receiver = { GG_FLEET_RECEIVER_KEY, number };
 	bool is_sealed = true;
+
+	snprintf(number, sizeof(number), "%" PRIu32, foreign->receive->receiver);
 
 	if (gg_slot_maker_add(maker, foreign->profile.model, what) < 0 ||
 	    gg_slot_maker_finish(maker) < 0)
@@ -160,6 +166,8 @@ static bool seal_slot(struct foreign_process *process, struct gg_slot_maker *mak
 		if (gg_slot_maker_part(maker, i, &slot, &definitions) < 0) {
 			is_sealed = memory_is_out(foreign);
 		} else {
+			slot.host_labels = &receiver;
+			slot.host_label_count = 1;
 			if (!has_process_row) /* one without processes would say that it ended */
 				slot.processes.count = 0;
 			is_sealed = add_part(foreign, &slot, &definitions, &segment);
@@ -480,10 +488,12 @@ static bool store_look(struct foreign_process *process, uint64_t start_s, uint32
 		is_stored = seal_slot(process, maker, &what, true);
 		if (is_stored && process->has_allocated && !process->is_delta)
 			gg_foreign_senders_keep(senders, sender, &difference.now);
-		if (is_stored)
+		if (is_stored) {
+			gg_receive_note_sign(foreign->receive, foreign->tenant);
 			gg_receive_count(foreign->receive, &foreign->receive->counts.foreign_looks);
-		else /* the agent sends it again, and nothing of it is stored */
+		} else { /* the agent sends it again, and nothing of it is stored */
 			sender->until_s = before_s;
+		}
 	}
 	gg_slot_maker_free(maker);
 	free_difference(&difference);

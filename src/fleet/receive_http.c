@@ -286,6 +286,7 @@ static int serve_on(int fd, struct receiver_server *server, const struct gg_list
 		gg_mhd.run_wait(daemon, LOOP_MS);
 		end_slow_requests(server);
 		gg_receive_scraped(&server->receive);
+		gg_receive_send_signs(&server->receive);
 	}
 	gg_mhd.stop_daemon(daemon);
 	gg_scraper_free(server->receive.scraper);

@@ -56,6 +56,12 @@ struct gg_receive_service {
 	uint8_t now[GG_RECEIVE_REGISTERS], before[GG_RECEIVE_REGISTERS];
 };
 
+/* A tenant of other agents' processes, and its last segment: a sign that the receiver is there. */
+struct gg_receive_sign {
+	char tenant[GG_SEGMENT_TENANT_MAX];
+	uint64_t at_ns; /* of CLOCK_MONOTONIC */
+};
+
 struct gg_receive {
 	const struct gg_receive_options *options;
 	struct gg_receive_access access;
@@ -69,6 +75,7 @@ struct gg_receive {
 	struct gg_scraper *scraper;  /* NULL: nothing is fetched */
 	struct gg_receive_rate rates[GG_RECEIVE_RATES];
 	GG_ARRAY(struct gg_receive_service) services;
+	GG_ARRAY(struct gg_receive_sign) signs;
 
 	pthread_mutex_t mutex;
 	pthread_cond_t has_work;
@@ -152,6 +159,13 @@ void gg_receive_scraped(struct gg_receive *receive);
 /* Gives an answer the form that the request's agent expects. */
 void gg_receive_foreign_answer(const struct gg_receive_request *request,
                                struct gg_receive_answer *answer);
+
+/* --- receive_signs.c ------------------------------------------------------------------------- */
+
+/* Notes that a look of that tenant was sealed. */
+void gg_receive_note_sign(struct gg_receive *receive, const char *tenant);
+/* Seals an empty segment for each tenant that has had none for a slot. */
+void gg_receive_send_signs(struct gg_receive *receive);
 
 /* --- receive_insert.c ------------------------------------------------------------------------ */
 

@@ -7,12 +7,15 @@
  *   gg_slot_sums_of(&slots, &store, &scope, 0.95, error);
  *
  * A slot has the hosts that reported in it, and no others: a host that missed it is missing in the
- * sum.  Intervals hold the error of sampling.
+ * sum.  If stacks of some hosts were drawn, live memory is the estimate for all hosts of the slot
+ * (fleet_extend.h), and intervals hold the error between hosts as well.  RSS is that of the same
+ * hosts, or unknown.
  *
  * Threads  any, each with a store of its own.
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/array.h"
@@ -21,15 +24,15 @@
 
 struct gg_slot_sum {
 	uint32_t slot_s;
-	uint32_t host_count;
-	double live_bytes, low, high;
-	double rss_bytes; /* of all hosts that reported */
+	double live_bytes, low, high; /* 0, 0, INFINITY: no host of the slot was drawn */
+	double rss_bytes; /* of all hosts that reported; -1: some process has none */
 };
 
 struct gg_slot_sums {
 	struct {
 		GG_ARRAY(struct gg_slot_sum);
 	} items; /* by time; at least one */
+	bool is_extended; /* stacks of some hosts were not sent */
 };
 
 /* -ENODATA: no slot has live memory. */

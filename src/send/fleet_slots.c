@@ -22,6 +22,7 @@ enum {
 	ROWS_MOST = 8000,
 	GROUP_LEAST = 4, /* rows that become sums: three rows would not shrink */
 	PART_STACKS = 4000,
+	OLD_RSS_PART = 10, /* of the life of a process */
 	FIT_BYTES = GG_FLEET_TEXT_MAX - 96,
 };
 
@@ -606,6 +607,8 @@ static uint64_t rss_of(const struct adding *adding, uint32_t process)
 		adding->what->is_living; /* of the look, which follows the end of the slot */
 	uint64_t rss = 0;
 
+	if (!adding->what->has_history && !is_state)
+		return gg_slot_last_rss(adding->model, process);
 	for (size_t i = 0; i < adding->model->memory_count; i++) {
 		const struct gg_profile_memory *memory = &adding->model->memory[i];
 
@@ -1200,6 +1203,29 @@ int gg_slot_maker_body(const struct gg_slot_maker *maker, struct gg_buf *body)
 	for (size_t i = 0; status == 0 && i < maker->parts.count; i++)
 		status = make_part(maker, i, body);
 	return status;
+}
+
+uint64_t gg_slot_last_rss(const struct gg_model *model, uint32_t process)
+{
+	const struct gg_profile_process *facts = &model->processes[process];
+	int64_t end_ns = facts->end_ns != GG_TIME_NONE ? facts->end_ns : model->end_ns;
+	const struct gg_profile_memory *last = NULL;
+	int64_t most_bytes = 0;
+
+	for (size_t i = 0; i < model->memory_count; i++) {
+		const struct gg_profile_memory *memory = &model->memory[i];
+
+		if (memory->process != process)
+			continue;
+		if (memory->rss_bytes > 0)
+			last = memory;
+		if (memory->max_rss_bytes > most_bytes)
+			most_bytes = memory->max_rss_bytes;
+	}
+	if (last != NULL && (most_bytes < last->rss_bytes ||
+	                     (end_ns - last->time_ns) <= (end_ns - facts->start_ns) / OLD_RSS_PART))
+		return (uint64_t)last->rss_bytes;
+	return (uint64_t)most_bytes;
 }
 
 uint64_t gg_slot_instance(const struct gg_model *model)

@@ -151,5 +151,12 @@ void gg_slot_answer_done(struct gg_slot_answer *answer);
 GG_MUST_CHECK int gg_slot_definitions(struct gg_buf *out, const struct gg_slot_body *body,
                                       const struct gg_slot_answer *answer);
 
+/*
+ * The resident memory of a process of a finished session at its end, or 0.  A short process may
+ * have grown since its last reading.  If that is older than a tenth of its life, the maximum that
+ * the kernel measured takes its place.
+ */
+uint64_t gg_slot_last_rss(const struct gg_model *model, uint32_t process);
+
 /* The session's own number, the same whenever and wherever its profile is sent. */
 uint64_t gg_slot_instance(const struct gg_model *model);

@@ -27,6 +27,7 @@
 #include "fleet/fleet_services.h"
 #include "fleet/fleet_statements.h"
 #include "fleet/fleet_wire.h"
+#include "fleet/slot_sums.h"
 #include "fleet/store_server.h"
 #include "format/merge/merge.h"
 #include "made_profile.h"
@@ -717,7 +718,7 @@ TEST(services_have_their_versions_and_hosts)
 	NEEDS_STORE;
 	put_certain("listed", 1, 10, SLOT_S);
 	put_certain("listed", 2, 20, SLOT_S);
-	must(gg_fleet_services_of(&services, &store, "default", 0, UINT32_MAX, &error));
+	must(gg_fleet_services_of(&services, &store, "default", 0, UINT32_MAX, 0.95, &error));
 	for (size_t i = 0; i < services.rows.count; i++) {
 		const struct gg_fleet_service_row *row = &services.rows.items[i];
 
@@ -731,6 +732,53 @@ TEST(services_have_their_versions_and_hosts)
 		CHECK_EQ_U64(row->last_slot_s, SLOT_S);
 	}
 	CHECK(is_found);
+}
+
+static const struct gg_fleet_service_row *find_service(const struct gg_fleet_services *services,
+                                                       const char *name)
+{
+	for (size_t i = 0; i < services->rows.count; i++)
+		if (strcmp(services->rows.items[i].service, name) == 0)
+			return &services->rows.items[i];
+	REQUIRE(false);
+	return NULL;
+}
+
+/* The interval of a service is that of its report, whatever other services have. */
+TEST(services_have_the_intervals_of_their_reports)
+{
+	static const char *const names[] = { "sampled", "sampled-long-ago" };
+	GG_CLEANUP(gg_fleet_services_done) struct gg_fleet_services services = { 0 };
+
+	NEEDS_STORE;
+	for (int i = 0; i < 6; i++) {
+		struct made_profile made;
+
+		make_profile(&made, i, true);
+		put(&made, names[0], "1", i, SLOT_S);
+		put(&made, names[1], "1", i, SLOT_S - 86400);
+		gg_profile_close(made.profile);
+	}
+	must(gg_fleet_services_of(&services, &store, "default", 0, UINT32_MAX, 0.95, &error));
+	for (size_t i = 0; i < GG_COUNT(names); i++) {
+		const struct gg_fleet_service_row *row = find_service(&services, names[i]);
+		struct gg_fleet_question question = ask_about(names[i], GG_METRIC_LIVE);
+		struct gg_fleet_scope scope;
+		struct gg_model *model = ask_model(&scope, &question, GG_FLEET_NO_GROUPS);
+		struct gg_query_result *result = rows_of(model, GG_METRIC_LIVE, GG_BYTES);
+		struct gg_interval interval =
+			gg_interval_of(&result->total, GG_BYTES, 0.95, false);
+
+		CHECK(row->has_live_error);
+		CHECK_MSG(is_equal(row->live_low_bytes, interval.low), "%s: %.17g is not %.17g",
+		          names[i], row->live_low_bytes, interval.low);
+		CHECK_MSG(is_equal(row->live_high_bytes, interval.high), "%s: %.17g is not %.17g",
+		          names[i], row->live_high_bytes, interval.high);
+		CHECK(interval.low < row->live_bytes && row->live_bytes < interval.high);
+		gg_query_result_free(result);
+		gg_model_free(model);
+		gg_fleet_scope_done(&scope);
+	}
 }
 
 /* --- senders --------------------------------------------------------------------------------- */
@@ -829,7 +877,7 @@ TEST(recordings_one_after_the_other_are_one_host)
 	question.until_s = UINT32_MAX;
 	CHECK_MSG(is_equal(live_of(&question, &scope), 145000.0 / 11), "average with the end");
 	gg_fleet_scope_done(&scope);
-	must(gg_fleet_services_of(&services, &store, "default", 0, UINT32_MAX, &error));
+	must(gg_fleet_services_of(&services, &store, "default", 0, UINT32_MAX, 0.95, &error));
 	for (size_t i = 0; i < services.rows.count; i++) {
 		const struct gg_fleet_service_row *row = &services.rows.items[i];
 
@@ -924,6 +972,104 @@ TEST(a_process_of_another_agent_that_missed_slots_has_not_ended)
 	gg_fleet_scope_done(&scope);
 }
 
+/* A slot that one sender missed is not known because another one of its host reported it. */
+TEST(each_sender_of_a_host_has_slots_of_its_own)
+{
+	struct gg_fleet_question question = ask_about("two senders", GG_METRIC_LIVE);
+	struct gg_fleet_scope scope;
+
+	NEEDS_STORE;
+	question.when = GG_FLEET_AVERAGE;
+	for (uint32_t slot = 0; slot < 8; slot++) {
+		struct sent sent = { "two senders", "1", "machine", "a", SLOT_S + 600 * slot,
+			             1,             1000000, 10,    1000, NULL };
+
+		send_slot(&sent);
+		/* The other one misses half of its life. */
+		sent.instance = "b";
+		sent.blocks = 40;
+		sent.rss = 4000;
+		if (slot < 2 || slot >= 6)
+			send_slot(&sent);
+		/* One came later, and was killed: it has no mark. */
+		sent.instance = "c";
+		sent.blocks = 80;
+		if (slot == 3 || slot == 4)
+			send_slot(&sent);
+		/* One ended with a mark, and came again. */
+		sent.instance = "d";
+		sent.blocks = slot == 1 || slot == 5 ? 0 : 16;
+		sent.processes = slot == 1 || slot == 5 ? 0 : 1;
+		if (slot % 4 < 2)
+			send_slot(&sent);
+	}
+	CHECK_MSG(is_equal(live_of(&question, &scope), 10000 + 40000 + 20000 + 4000), "average");
+	CHECK_EQ_U64(scope.slot_count, 8);
+	CHECK_EQ_U64(scope.host_count, 1);
+	CHECK_EQ_U64(scope.lacking_count, 1);
+	CHECK_MSG(is_equal(scope.rss_bytes, 1000 + 4000 + 1000 + 1000), "%g", scope.rss_bytes);
+	CHECK_MSG(is_equal(scope.process_count, 1 + 1 + 0.25 + 0.25), "%g", scope.process_count);
+	gg_fleet_scope_done(&scope);
+	/* The window ends while b is silent, and b is heard again after it. */
+	question.until_s = SLOT_S + 600 * 4;
+	CHECK_MSG(is_equal(live_of(&question, &scope), 10000 + 40000 + 20000 + 4000), "edge");
+	CHECK_EQ_U64(scope.lacking_count, 1);
+	gg_fleet_scope_done(&scope);
+	/* It begins while b is silent. */
+	question.until_s = UINT32_MAX;
+	question.since_s = SLOT_S + 600 * 4;
+	CHECK_MSG(is_equal(live_of(&question, &scope), 10000 + 40000 + 20000 + 4000), "begin");
+	gg_fleet_scope_done(&scope);
+}
+
+/* Notes which receiver took the profiles of a pod, and when that one was last heard. */
+static void note_receiver(uint32_t pod, uint32_t receiver, uint32_t heard_s)
+{
+	char host[16];
+	const struct gg_clickhouse_value values[] = {
+		gg_clickhouse_name("db", "default"),
+		gg_clickhouse_text("host_name", host),
+		gg_clickhouse_u64("receiver", receiver),
+		gg_clickhouse_u64("heard", heard_s),
+		gg_clickhouse_u64("host",
+		                  (snprintf(host, sizeof(host), "pod %u", pod),
+		                   gg_fleet_sender_id(host, ""))),
+	};
+
+	run_statement("INSERT INTO {db}.host (month, host, name, keys, vals) SELECT 202311, {host}, "
+	              "{host_name}, ['geiger.receiver'], [toString({receiver})]",
+	              values, GG_COUNT(values));
+	run_statement("INSERT INTO {db}.batch (day, receiver, segment, rows, bytes, at) SELECT "
+	              "toDate(toDateTime({heard})), {receiver}, 1, 0, 0, toDateTime({heard})",
+	              values, GG_COUNT(values));
+}
+
+TEST(processes_of_a_receiver_that_is_away_have_not_ended)
+{
+	struct gg_fleet_question question = ask_about("away", GG_METRIC_LIVE);
+	struct gg_fleet_scope scope;
+
+	NEEDS_STORE;
+	question.when = GG_FLEET_AVERAGE;
+	/* Pods 51 to 53 fall silent after four of ten slots; the receiver of 52 fell silent, too. */
+	for (uint32_t slot = 0; slot < 10; slot++) {
+		send_pod("away", 50, slot, 10);
+		for (uint32_t pod = 51; pod <= 53 && slot < 4; pod++)
+			send_pod("away", pod, slot, 20);
+	}
+	note_receiver(50, 901, SLOT_S + 600 * 11);
+	note_receiver(51, 901, SLOT_S + 600 * 11);
+	note_receiver(52, 902, SLOT_S + 600 * 4 + 30);
+	CHECK_MSG(is_equal(live_of(&question, &scope), 10000 + 8000 + 20000 + 8000), "average");
+	CHECK_EQ_U64(scope.lacking_count, 1);
+	gg_fleet_scope_done(&scope);
+	/* It is there again, and does not hear the pod: that one has ended. */
+	note_receiver(52, 902, SLOT_S + 600 * 11);
+	CHECK_MSG(is_equal(live_of(&question, &scope), 10000 + 8000 + 8000 + 8000), "back");
+	CHECK_EQ_U64(scope.lacking_count, 0);
+	gg_fleet_scope_done(&scope);
+}
+
 /* A host that changed to version 2 holds nothing of version 1 any more. */
 TEST(a_series_that_its_sender_no_longer_reports_has_ended)
 {
@@ -945,7 +1091,7 @@ TEST(a_series_that_its_sender_no_longer_reports_has_ended)
 	CHECK_EQ_DOUBLE(live_of(&question, &scope), 20000);
 	CHECK_EQ_U64(scope.lacking_count, 0);
 	gg_fleet_scope_done(&scope);
-	must(gg_fleet_services_of(&services, &store, "default", 0, UINT32_MAX, &error));
+	must(gg_fleet_services_of(&services, &store, "default", 0, UINT32_MAX, 0.95, &error));
 	for (size_t i = 0; i < services.rows.count; i++) {
 		const struct gg_fleet_service_row *row = &services.rows.items[i];
 		bool is_old = strcmp(row->version, "1") == 0;
@@ -1670,6 +1816,9 @@ TEST(every_statement_runs)
 	insert_rolled(&service, "INSERT INTO {db}.frame (month, frame, build_id, address, module) "
 	                        "VALUES (202311, 77, 'ab', 16, '/bin/x')");
 	roll("statements", ROLLED_DAY_S + 86400);
+	insert_rolled(&service, "INSERT INTO {db}.host (month, host, name, keys, vals) SELECT "
+	                        "202312, host, 'x', ['geiger.receiver'], ['7'] FROM {db}.process "
+	                        "WHERE service = {service} LIMIT 1");
 	insert_rolled(&service, "INSERT INTO {db}.retention VALUES ('raw', 1, 0)");
 	insert_rolled(&service, "INSERT INTO {db}.series (month, service, series, service_name, "
 	                        "version, kind, heap, type, keys, vals) VALUES (202312, {service}, "
@@ -1767,6 +1916,51 @@ TEST(a_window_in_which_hosts_are_drawn_anew_is_joined_from_its_hours)
 	must(gg_fleet_scope_of(&scope, &store, &question, &error));
 	CHECK_EQ_U64(scope.selected_count, 2);
 	CHECK_EQ_U64(scope.lacking_count, 0);
+	gg_fleet_scope_done(&scope);
+}
+
+/* The chart of drawn hosts is about all hosts, like the RSS beside it. */
+TEST(a_chart_extends_each_slot_to_all_of_its_hosts)
+{
+	struct gg_fleet_question question = ask_about("chart", GG_METRIC_LIVE);
+	GG_CLEANUP(gg_slot_sums_done) struct gg_slot_sums slots = { 0 };
+	const struct gg_slot_sum *items;
+	struct gg_fleet_scope scope;
+
+	NEEDS_STORE;
+	put_redrawn("chart");
+	/* A pod is always sent; in the last slot but one it lacks an RSS, and in the last one nobody is drawn. */
+	for (uint32_t slot = 0; slot < 14; slot++) {
+		struct sent sent = { "chart", "1",     "sure", "", ROLLED_DAY_S + 600 * slot,
+			             1,       1000000, 7,      slot == 12 ? 0 : 5000,
+			             "pprof" };
+
+		send_slot(&sent);
+		if (slot < 12)
+			continue;
+		sent = (struct sent){ "chart", "1", "r0", "", ROLLED_DAY_S + 600 * slot,
+			              1,       0,   0,    20000, NULL };
+		send_slot(&sent);
+	}
+	question.when = GG_FLEET_AVERAGE;
+	question.by_slot = true;
+	must(gg_fleet_scope_of(&scope, &store, &question, &error));
+	must(gg_slot_sums_of(&slots, &store, &scope, 0.95, &error));
+	REQUIRE(slots.items.count == 14 && slots.is_extended);
+	items = slots.items.items;
+	for (size_t i = 0; i < 12; i++) {
+		double wanted = 7000 + (i < 6 ? 60000 : 140000);
+
+		CHECK_MSG(is_equal(items[i].live_bytes, wanted), "slot %zu: %g", i,
+		          items[i].live_bytes);
+		CHECK_EQ_DOUBLE(items[i].rss_bytes, 85000);
+		/* N^2 (1-f) s^2 / n = 16 * 0.5 * 5e7 / 2, with one degree of freedom. */
+		CHECK_MSG(items[i].low < wanted && items[i].high > wanted + 10 * sqrt(2e8),
+		          "slot %zu: %g to %g", i, items[i].low, items[i].high);
+	}
+	CHECK_EQ_DOUBLE(items[12].rss_bytes, -1);
+	CHECK(isinf(items[13].high) && items[13].low == 0);
+	CHECK_EQ_DOUBLE(items[13].rss_bytes, 25000);
 	gg_fleet_scope_done(&scope);
 }
 

@@ -20,17 +20,37 @@ struct services_options {
 	struct gg_fleet_place place;
 	const char *since, *until;
 	bool json, bytes;
+	double confidence;
 };
 
-static void add_bytes(struct gg_text_table *table, const struct gg_figure_style *style,
-                      double bytes, bool is_known)
+static void add_live(struct gg_text_table *table, const struct gg_figure_style *style,
+                     const struct gg_fleet_service_row *row)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
+	struct gg_figure figure = gg_figure_between(row->live_bytes, row->live_low_bytes,
+	                                            row->live_high_bytes, GG_BYTES);
+
+	figure.is_unknown = !row->has_live_error;
+	if (row->host_count > 0)
+		gg_figure_append(style, &figure, &text);
+	else
+		gg_buf_append_text(&text, "-");
+	gg_text_table_cell(table, "%s", gg_buf_text(&text));
+}
+
+/* A sum in which some processes are missing is only a lower bound. */
+static void add_rss(struct gg_text_table *table, const struct gg_figure_style *style,
+                    const struct gg_fleet_service_row *row)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
 
-	if (is_known)
-		gg_figure_append_number(style, bytes, GG_BYTES, &text);
-	else
+	if (row->rss_bytes > 0) {
+		if (!row->is_rss_complete)
+			gg_buf_append_text(&text, style->ascii ? ">= " : "\u2265 ");
+		gg_figure_append_number(style, row->rss_bytes, GG_BYTES, &text);
+	} else {
 		gg_buf_append_text(&text, "-");
+	}
 	gg_text_table_cell(table, "%s", gg_buf_text(&text));
 }
 
@@ -58,8 +78,8 @@ static int print_text(const struct gg_invocation *invocation,
 		gg_text_table_cell(&table, "%s", row->version);
 		gg_text_table_cell(&table, "%zu", row->host_count);
 		gg_text_table_cell(&table, "%zu", row->selected_count);
-		add_bytes(&table, &style, row->live_bytes, row->host_count > 0);
-		add_bytes(&table, &style, row->rss_bytes, row->rss_bytes > 0);
+		add_live(&table, &style, row);
+		add_rss(&table, &style, row);
 		gg_text_table_cell(&table, "%s", gg_buf_text(&seen));
 	}
 	if (services->rows.count == 0) {
@@ -88,7 +108,11 @@ static void append_json(const struct gg_fleet_services *services, struct gg_buf 
 		gg_json_integer(&json, "selected_hosts", row->selected_count);
 		gg_json_number(&json, "processes", row->process_count);
 		gg_json_number(&json, "live_bytes", row->live_bytes);
+		gg_json_number(&json, "live_low_bytes", row->has_live_error ? row->live_low_bytes : NAN);
+		gg_json_number(&json, "live_high_bytes",
+		               row->has_live_error ? row->live_high_bytes : NAN);
 		gg_json_number(&json, "rss_bytes", row->rss_bytes);
+		gg_json_bool(&json, "rss_is_complete", row->is_rss_complete);
 		gg_json_number(&json, "allocated_bytes", row->allocated_bytes);
 		gg_json_integer(&json, "last_seen_seconds", row->last_slot_s);
 		gg_json_close(&json);
@@ -105,6 +129,9 @@ static int ask(const struct gg_invocation *invocation, struct gg_fleet_services 
 	uint32_t since_s = 0, until_s = UINT32_MAX;
 	int status = 0;
 
+	if (!(options->confidence > 0 && options->confidence < 1))
+		return gg_error_set(invocation->error, -EINVAL, "fleet services: --confidence",
+		                    NULL, "%g is not between 0 and 1", options->confidence);
 	if (options->since != NULL)
 		status = gg_cli_fleet_time(options->since, "fleet services", "since", &since_s,
 		                           invocation->error);
@@ -116,7 +143,7 @@ static int ask(const struct gg_invocation *invocation, struct gg_fleet_services 
 	if (status == 0)
 		status = gg_fleet_services_of(services, &store,
 		                              gg_cli_fleet_tenant(&options->place), since_s,
-		                              until_s, invocation->error);
+		                              until_s, options->confidence, invocation->error);
 	gg_clickhouse_done(&store);
 	return status;
 }
@@ -148,6 +175,8 @@ static int run(struct gg_invocation *invocation)
 static const struct gg_option options[] = {
 	{ "since", 0, GG_OPTION_TEXT, AT(since), "TIME", "hosts that sent something since then" },
 	{ "until", 0, GG_OPTION_TEXT, AT(until), "TIME", "up to this time" },
+	{ "confidence", 'c', GG_OPTION_NUMBER, AT(confidence), "P",
+	  "coverage of the intervals (0.95)" },
 	{ "bytes", 0, GG_OPTION_FLAG, AT(bytes), NULL, "print whole numbers without units" },
 	{ "json", 0, GG_OPTION_FLAG, AT(json), NULL, "print JSON" },
 	GG_OPTIONS_SHARED(gg_cli_fleet_place_options, AT(place)),
@@ -160,12 +189,14 @@ const struct gg_command gg_command_fleet_services = {
 	.usage = "[OPTION]...",
 	.details =
 		"A line for each version of each service: its hosts, those of them whose stacks\n"
-		"are in the store, and the mean live and resident memory of all of them, as the\n"
-		"hosts report it.\n"
+		"are in the store, and the live and resident memory of all of them.  The interval\n"
+		"holds the error of sampling.  An RSS with a sign before it lacks some processes,\n"
+		"so it is a lower bound.\n"
 		"\n"
 		"  geiger fleet services --since 1d\n",
 	.options = options,
 	.options_size = sizeof(struct services_options),
+	.option_defaults = &(const struct services_options){ .confidence = 0.95 },
 	.run = run,
 	.answer = answer,
 	.variables = GG_READS_WIDTH | GG_READS_FLEET,

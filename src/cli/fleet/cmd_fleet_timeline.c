@@ -172,6 +172,7 @@ static int answer_timeline(struct gg_invocation *invocation, struct gg_buf *out)
 		status = gg_slot_sums_of(&slots, &answer.store, &answer.scope,
 		                         options->ask.common.confidence, invocation->error);
 	if (status == 0) {
+		answer.extends_slots = slots.is_extended;
 		/* The times of points are counted from the first slot. */
 		answer.scope.start_s = slots.items.items[0].slot_s;
 		status = gg_cli_fleet_model(&answer, &options->ask, invocation->error);

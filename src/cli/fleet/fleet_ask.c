@@ -250,7 +250,11 @@ static void append_notes(const struct gg_asked_fleet *answer, bool by_slot, stru
 	const struct gg_fleet_scope *scope = &answer->scope;
 
 	gg_cli_fleet_append_hosts(answer, notes);
-	if (scope->is_redrawn)
+	if (answer->extends_slots)
+		gg_buf_append_text(notes, ". Stacks of some of them were drawn; each slot is the "
+		                          "estimate for all of its hosts, and intervals hold the "
+		                          "error of sampling and that between hosts.\n");
+	else if (scope->is_redrawn)
 		gg_buf_append_text(notes, ". Each hour drew some of them anew; the numbers are for "
 		                          "all, and intervals hold the error of sampling and that "
 		                          "between hosts.\n");
@@ -270,7 +274,8 @@ static void append_notes(const struct gg_asked_fleet *answer, bool by_slot, stru
 	if (by_slot)
 		gg_buf_append_text(notes,
 		                   "A slot has the hosts that reported in it; RSS is that of "
-		                   "all of them.\n");
+		                   "the same hosts, and unknown if one of them does not say "
+		                   "it.\n");
 	else if (!scope->is_latest && scope->question->metric == GG_METRIC_LIVE &&
 	         scope->slot_count > 1)
 		gg_buf_append_text(notes, "Live memory is an average over time, not a sum; its "
