@@ -16,6 +16,7 @@ const struct gg_command gg_command_fleet = {
 			&gg_command_fleet_schema, &gg_command_fleet_load,
 			&gg_command_fleet_services, &gg_command_fleet_report,
 			&gg_command_fleet_tree, &gg_command_fleet_diff, &gg_command_fleet_hosts,
-			&gg_command_fleet_roll, &gg_command_fleet_rules, &gg_command_fleet_timeline,
+			&gg_command_fleet_roll, &gg_command_fleet_rules, &gg_command_fleet_symbols,
+			&gg_command_fleet_timeline,
 			NULL },
 };

@@ -6,6 +6,7 @@
 #include "fleet/fleet_ids.h"
 
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum id_kind { KIND_SERVICE = 1, KIND_HOST, KIND_LABEL, KIND_SERIES, KIND_NATIVE, KIND_NAMED };
@@ -232,4 +233,16 @@ struct gg_fleet_stack_id gg_fleet_stack_id(const uint64_t *frames, size_t count)
 		add_number(&sip, frames[i]);
 	end128(&sip, id.bytes);
 	return id;
+}
+
+size_t gg_fleet_read_build_id(const char *hex, size_t length, uint8_t *bytes, size_t max)
+{
+	size_t count = length / 2 < max ? length / 2 : max;
+
+	for (size_t i = 0; i < count; i++) {
+		char digits[3] = { hex[2 * i], hex[2 * i + 1], '\0' };
+
+		bytes[i] = (uint8_t)strtoul(digits, NULL, 16);
+	}
+	return count;
 }

@@ -59,6 +59,9 @@ uint64_t gg_fleet_named_frame_id(const char *function, const char *file, uint32_
 /* Hashes the ids of the frames, the innermost (the function that allocates) first. */
 struct gg_fleet_stack_id gg_fleet_stack_id(const uint64_t *frames, size_t count);
 
+/* Reads the build-id of the table `frame`, which is hexadecimal; returns the number of bytes. */
+size_t gg_fleet_read_build_id(const char *hex, size_t length, uint8_t *bytes, size_t max);
+
 /* SipHash-2-4 of bytes: the function of all ids above.  `key` has 16 bytes. */
 uint64_t gg_fleet_siphash64(const void *bytes, size_t length, const unsigned char *key);
 void gg_fleet_siphash128(const void *bytes, size_t length, const unsigned char *key,

@@ -387,18 +387,6 @@ static char *text_at(const unsigned char *bytes, size_t length)
 	return strndup((const char *)bytes, length);
 }
 
-static size_t parse_build_id(const unsigned char *hex, size_t length, uint8_t *bytes, size_t max)
-{
-	size_t count = length / 2 < max ? length / 2 : max;
-
-	for (size_t i = 0; i < count; i++) {
-		char digits[3] = { (char)hex[2 * i], (char)hex[2 * i + 1], '\0' };
-
-		bytes[i] = (uint8_t)strtoul(digits, NULL, 16);
-	}
-	return count;
-}
-
 static int put_module(struct make *make, const struct store_frame *frame, uint32_t *ret_module)
 {
 	uint8_t build_id[64];
@@ -413,8 +401,9 @@ static int put_module(struct make *make, const struct store_frame *frame, uint32
 	if (path == NULL)
 		return no_memory(make);
 	module.path = path;
-	module.build_id_bytes = parse_build_id(frame->build_id, frame->build_id_length, build_id,
-	                                       sizeof(build_id));
+	module.build_id_bytes = gg_fleet_read_build_id((const char *)frame->build_id,
+	                                               frame->build_id_length, build_id,
+	                                               sizeof(build_id));
 	if (module.build_id_bytes == 0)
 		module.build_id = NULL;
 	status = gg_profile_intern_module(make->profile, &module, ret_module, make->error);

@@ -225,6 +225,14 @@
 	"grouped FROM {db}." table " WHERE service = {service} AND metric = " MARK              \
 	" AND start >= {from} AND start < {to} GROUP BY start "
 
+/* Frames of machine code whose function has no name, or that of its address. */
+#define UNNAMED(condition)                                                                         \
+	"(SELECT frame, any(build_id) AS build, any(address) AS at, any(module) AS path FROM "     \
+	"{db}.frame WHERE " condition " GROUP BY frame) AS code ANY LEFT JOIN (SELECT frame, "     \
+	"arrayElement(functions, -1) AS name FROM {db}.symbol FINAL WHERE frame IN (SELECT frame " \
+	"FROM {db}.frame WHERE " condition ")) AS named USING frame WHERE name = '' OR "           \
+	"position(name, '+0x') > 0 "
+
 static const char *const upkeep[GG_FLEET_UPKEEP_COUNT] = {
 	[GG_FLEET_DIRTY_HOURS] =
 		"SELECT key, sum(raw) AS raw_sum FROM (SELECT key, f AS raw, toUInt64(0) AS rolled "
@@ -283,6 +291,12 @@ static const char *const upkeep[GG_FLEET_UPKEEP_COUNT] = {
 		"INSERT INTO {db}.retention SELECT {kind}, toUInt32({from}), now()",
 	[GG_FLEET_DROP_PARTITION] =
 		"ALTER TABLE {db}.{table} DROP PARTITION ID {partition}",
+	[GG_FLEET_UNNAMED_MODULES] =
+		"SELECT build, any(path) AS a_path FROM " UNNAMED("build_id != ''")
+		"GROUP BY build ORDER BY count() DESC, build FORMAT RowBinary",
+	[GG_FLEET_UNNAMED_FRAMES] =
+		"SELECT frame, at FROM " UNNAMED("build_id = {build}")
+		"ORDER BY at, frame FORMAT RowBinary",
 };
 
 /* --- questions ------------------------------------------------------------------------------- */

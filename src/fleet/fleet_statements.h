@@ -66,9 +66,11 @@ enum gg_fleet_upkeep {
 	GG_FLEET_PARTITIONS, /* of all tables, with their sizes */
 	GG_FLEET_SET_FLOOR,
 	GG_FLEET_DROP_PARTITION,
+	GG_FLEET_UNNAMED_MODULES, /* builds with frames that have no name, most frames first */
+	GG_FLEET_UNNAMED_FRAMES,  /* the frames of a build */
 };
 
-enum { GG_FLEET_UPKEEP_COUNT = GG_FLEET_DROP_PARTITION + 1 };
+enum { GG_FLEET_UPKEEP_COUNT = GG_FLEET_UNNAMED_FRAMES + 1 };
 
 const char *gg_fleet_statement(enum gg_fleet_statement statement);
 const char *gg_fleet_upkeep(enum gg_fleet_upkeep statement);

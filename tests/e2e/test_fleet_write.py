@@ -160,6 +160,55 @@ def test_record(store, receiver):
     check("functions have their names", None if names else "no frame is called keep_some")
 
 
+def functions_of(store, service):
+    done = fleet("report", service, "--store", store.folder, "--metric", "allocated", "--json", "--all-frames")
+    return {row["function"] for row in json.loads(done.stdout)["rows"]} if done.returncode == 0 else {done.stderr}
+
+
+def test_symbols(store, receiver):
+    """A host runs a stripped program; the operator has the debug file, and another build."""
+    program, other = os.environ["FLEET_PROGRAM"], os.environ["GEIGER"]
+    subprocess.run(["strip", "-o", "stripped", program], check=True)
+    subprocess.run(["objcopy", "--only-keep-debug", program, "anything.debug"], check=True)
+    done = record("stripped.geiger", receiver, "stripped", "./stripped", "5")
+    receiver.is_drained()
+    before = functions_of(store, "stripped")
+    check("functions of a stripped program have the addresses that its host knows",
+          None if done.returncode == 0 else done.stderr,
+          None if any(name.startswith("stripped+0x") for name in before) else str(before),
+          None if not {"keep_some", "use_some"} & before else "it has names")
+    os.rename("stripped", "elsewhere")  # as on a machine that does not have the program
+    wrong = fleet("symbols", other, "--store", store.folder, "--offline")
+    none = functions_of(store, "stripped")
+    check("a file of another build names nothing", None if wrong.returncode == 0 else wrong.stderr,
+          None if none == before else str(none - before))
+    dry = fleet("symbols", "anything.debug", "--store", store.folder, "--offline", "--dry-run")
+    still = functions_of(store, "stripped")
+    check("a dry run writes no names", None if "would name" in dry.stdout else dry.stdout + dry.stderr,
+          None if still == before else "it wrote names")
+    named = fleet("symbols", "anything.debug", "--store", store.folder, "--offline")
+    after = functions_of(store, "stripped")
+    check("the debug file names the functions of all hosts",
+          None if named.returncode == 0 else named.stderr,
+          None if {"keep_some", "use_some", "main"} <= after else f"{named.stdout}: {after}",
+          None if not any(name.startswith("stripped+0x") for name in after) else f"{after}")
+    lines = store.number("SELECT count() FROM symbol FINAL WHERE has(functions, 'keep_some') AND "
+                         f"arrayElement(lines, -1) > 0 AND frame IN (SELECT arrayJoin(frames) FROM stack WHERE "
+                         f"{ours('stripped')})")
+    check("they have lines", None if lines else "no line")
+    # The host says again that it knows only addresses.
+    receiver.kill()
+    receiver.start()
+    remove("state-stripped")
+    send("stripped.geiger", receiver, "stripped")
+    receiver.is_drained()
+    again = functions_of(store, "stripped")
+    check("a sender without symbols does not take names away", None if again == after else str(again ^ after))
+    bad = fleet("symbols", __file__, "--store", store.folder)
+    check("a file that is no program is refused", None if bad.returncode != 0 and "no ELF file" in bad.stderr
+          else bad.stderr)
+
+
 def test_again(store, receiver):
     """The same profile from a sender that knows nothing of the first one."""
     before = store.number(f"SELECT count() FROM draw FINAL WHERE {ours('shop')}")
@@ -730,6 +779,7 @@ def main():
         test_owner()
         test_record(store, receiver)
         test_ended(store)
+        test_symbols(store, receiver)
         test_again(store, receiver)
         test_other_slots(store, receiver)
         test_many_sizes(store, receiver)

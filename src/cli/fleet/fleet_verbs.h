@@ -18,6 +18,7 @@ extern const struct gg_command gg_command_fleet_roll;
 extern const struct gg_command gg_command_fleet_rules;
 extern const struct gg_command gg_command_fleet_schema;
 extern const struct gg_command gg_command_fleet_services;
+extern const struct gg_command gg_command_fleet_symbols;
 extern const struct gg_command gg_command_fleet_timeline;
 extern const struct gg_command gg_command_fleet_tree;
 
