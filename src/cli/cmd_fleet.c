@@ -17,6 +17,5 @@ const struct gg_command gg_command_fleet = {
 			&gg_command_fleet_services, &gg_command_fleet_report,
 			&gg_command_fleet_tree, &gg_command_fleet_diff, &gg_command_fleet_hosts,
 			&gg_command_fleet_roll, &gg_command_fleet_rules, &gg_command_fleet_symbols,
-			&gg_command_fleet_timeline,
-			NULL },
+			&gg_command_fleet_timeline, NULL },
 };

@@ -212,10 +212,11 @@ static int read_sums(struct make *make, int statement, bool has_slack)
 		if (id != NULL)
 			memcpy(row.stack.bytes, id, ID_BYTES);
 		is_known = !by_sender || gg_fleet_scope_host(make->scope, row.group) != 0;
-		row.tally = read_tally(
-			&rows,
-			slots > 1 && by_sender ? gg_fleet_scope_slots(make->scope, row.group) : slots,
-			slots > 1, has_slack, &row.sample_count);
+		row.tally = read_tally(&rows,
+		                       slots > 1 && by_sender
+		                               ? gg_fleet_scope_slots(make->scope, row.group)
+		                               : slots,
+		                       slots > 1, has_slack, &row.sample_count);
 		if (by_sender)
 			row.group = group_of(make, row.group);
 		/* Rows of a sender whose row in `process` is on its way do not count yet. */
@@ -401,9 +402,8 @@ static int put_module(struct make *make, const struct store_frame *frame, uint32
 	if (path == NULL)
 		return no_memory(make);
 	module.path = path;
-	module.build_id_bytes = gg_fleet_read_build_id((const char *)frame->build_id,
-	                                               frame->build_id_length, build_id,
-	                                               sizeof(build_id));
+	module.build_id_bytes = gg_fleet_read_build_id(
+		(const char *)frame->build_id, frame->build_id_length, build_id, sizeof(build_id));
 	if (module.build_id_bytes == 0)
 		module.build_id = NULL;
 	status = gg_profile_intern_module(make->profile, &module, ret_module, make->error);

@@ -8,7 +8,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "fleet/fleet_coverage.h"
 #include "fleet/fleet_schema.h"
 #include "fleet/fleet_statements.h"
 
@@ -62,8 +61,8 @@ int gg_fleet_scope_ask(const struct gg_fleet_scope *scope, struct gg_clickhouse 
 		gg_clickhouse_u64("service", scope->service),
 		gg_clickhouse_u64("any_service", question->service == NULL),
 		gg_clickhouse_u64("any_series",
-		                  scope->has_all_series ||
-		                          (question->service == NULL && scope->series_ids.count == 0)),
+		                  scope->has_all_series || (question->service == NULL &&
+		                                            scope->series_ids.count == 0)),
 		scope->series_ids.count > 0 && !scope->has_all_series
 			? gg_clickhouse_u64s("series", scope->series_ids.items,
 		                             scope->series_ids.count)
@@ -468,8 +467,7 @@ static int count_hosts(struct gg_fleet_scope *scope)
 			bool is_first = i == 0 || members[i - 1].sender != members[i].sender;
 			double slots = gg_fleet_scope_slots(scope, members[i].sender);
 
-			is_lacking = is_lacking ||
-			             (!scope->is_latest && slots < scope->slot_count);
+			is_lacking = is_lacking || (!scope->is_latest && slots < scope->slot_count);
 
 			is_selected = is_selected || members[i].is_selected;
 			is_there = is_there || members[i].last_slot_s == scope->moment_s;

@@ -18,7 +18,7 @@
  * Moments  Of each sender its latest slot in the window counts, so a series that is not in it has
  *          ended.
  * Windows  Live memory of a sender is averaged over the slots in which it is known
- *          (fleet_coverage.h).  The newest slot does not count if a sender that ran in the slot
+ *          (fleet_coverage.c).  The newest slot does not count if a sender that ran in the slot
  *          before is missing in it.
  * Draws    Each hour draws senders anew.  A window in which a sender's stacks are there in one slot
  *          and not in another has no set of drawn hosts, so it is refused, unless the question
@@ -184,6 +184,13 @@ bool gg_fleet_is_beyond_raw(const struct gg_fleet_scope *scope);
 /* Reads which host each sender of the window is on.  Part of gg_fleet_scope_of(). */
 GG_MUST_CHECK int gg_fleet_scope_read_hosts(struct gg_fleet_scope *scope,
                                             struct gg_clickhouse *store, struct gg_error *error);
+
+/*
+ * Reads the slots of the window, and counts those of each sender (fleet_coverage.c).  It may end
+ * the window before its newest slot.  Part of gg_fleet_scope_of().
+ */
+GG_MUST_CHECK int gg_fleet_read_coverage(struct gg_fleet_scope *scope, struct gg_clickhouse *store,
+                                         struct gg_error *error);
 
 /* Reads a row of GG_FLEET_PROCESSES after its first two columns; numbers are sums over slots. */
 struct gg_fleet_member gg_fleet_read_member(struct gg_clickhouse_rows *rows,

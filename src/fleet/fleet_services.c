@@ -192,7 +192,8 @@ static int read_processes(struct services_run *run, const struct gg_fleet_scope 
 		member = gg_fleet_read_member(rows, &covered_s);
 		if (rows->failed || host.row == GG_MAP_NONE)
 			continue;
-		if ((uint64_t)member.last_slot_s + GG_FLEET_SNAPSHOT_SLOTS * (uint64_t)run->slot_length_s <=
+		if ((uint64_t)member.last_slot_s +
+		            GG_FLEET_SNAPSHOT_SLOTS * (uint64_t)run->slot_length_s <=
 		    last_of_service(run->services, host.row))
 			continue;
 		host.host = gg_fleet_scope_host(scope, member.sender);
@@ -231,8 +232,8 @@ static int read_tallies(struct services_run *run, struct gg_clickhouse *store,
 	rows = gg_clickhouse_rows_of(&reply);
 	while (status == 0 && gg_clickhouse_rows_more(&rows)) {
 		uint64_t index = gg_map_get(&run->row_of_series, gg_clickhouse_read_u64(&rows));
-		struct gg_tally tally = gg_fleet_read_tally(
-			&rows, 1, false, statement == GG_FLEET_SERVICE_FOLDED);
+		struct gg_tally tally = gg_fleet_read_tally(&rows, 1, false,
+		                                            statement == GG_FLEET_SERVICE_FOLDED);
 
 		if (!rows.failed && index != GG_MAP_NONE)
 			gg_tally_merge(&run->selected[index].tally, &tally);

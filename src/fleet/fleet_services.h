@@ -31,7 +31,7 @@ struct gg_fleet_service_row {
 	double live_low_bytes, live_high_bytes;
 	bool has_live_error;    /* false: the error is not known */
 	bool is_rss_complete;   /* every sender has an RSS; false: rss_bytes is a lower bound */
-	double allocated_bytes;       /* in all slots of the window */
+	double allocated_bytes; /* in all slots of the window */
 	uint32_t last_slot_s;
 };
 

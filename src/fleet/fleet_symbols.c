@@ -11,14 +11,14 @@
 #include "fleet/fleet_statements.h"
 #include "format/import/elf_file.h"
 
-enum { BUILD_ID_MAX = 64, INSERT_BYTES = 4 << 20 };
+enum { FRAME_BUILD_ID_BYTES_MAX = 64, INSERT_BYTES = 4 << 20 };
 
 /* The addresses of a module whose names are missing, in ascending order. */
-struct unnamed {
+struct unnamed_frames {
 	GG_ARRAY(uint64_t) frames;
 	GG_ARRAY(uint64_t) addresses;
 	bool *has_name;
-	uint8_t build_id[BUILD_ID_MAX];
+	uint8_t build_id[FRAME_BUILD_ID_BYTES_MAX];
 	size_t build_id_bytes;
 };
 
@@ -30,7 +30,7 @@ struct naming {
 	struct gg_error *error;
 };
 
-static void unnamed_done(struct unnamed *unnamed)
+static void unnamed_done(struct unnamed_frames *unnamed)
 {
 	gg_array_done(&unnamed->frames);
 	gg_array_done(&unnamed->addresses);
@@ -93,7 +93,8 @@ static int read_modules(const struct naming *naming, struct gg_fleet_symbolized 
 	return status == 0 ? gg_fleet_check_rows(&rows, naming->error) : status;
 }
 
-static int read_frames(const struct naming *naming, const char *build_id, struct unnamed *unnamed)
+static int read_frames(const struct naming *naming, const char *build_id,
+                       struct unnamed_frames *unnamed)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf reply = { 0 };
 	struct gg_clickhouse_rows rows;
@@ -169,7 +170,7 @@ static bool is_named(const struct gg_symbol_frame *lines, size_t count)
 }
 
 /* Takes the names that a file, or the usual places, have for a module. */
-static int name_by(struct naming *naming, const char *path, struct unnamed *unnamed,
+static int name_by(struct naming *naming, const char *path, struct unnamed_frames *unnamed,
                    struct gg_fleet_symbolized_module *module)
 {
 	const struct gg_symbol_module question = {
@@ -207,7 +208,7 @@ static int name_by(struct naming *naming, const char *path, struct unnamed *unna
 }
 
 /* A file whose build-id stands elsewhere than in its notes may be that of any module. */
-static bool may_be_of(const struct gg_elf_file *file, const struct unnamed *unnamed)
+static bool may_be_of(const struct gg_elf_file *file, const struct unnamed_frames *unnamed)
 {
 	return file->build_id_bytes == 0 ||
 	       (file->build_id_bytes == unnamed->build_id_bytes &&
@@ -216,11 +217,11 @@ static bool may_be_of(const struct gg_elf_file *file, const struct unnamed *unna
 
 static int name_module(struct naming *naming, struct gg_fleet_symbolized_module *module)
 {
-	GG_CLEANUP(unnamed_done) struct unnamed unnamed = { 0 };
+	GG_CLEANUP(unnamed_done) struct unnamed_frames unnamed = { 0 };
 	int status = read_frames(naming, module->build_id, &unnamed);
 
-	unnamed.build_id_bytes = gg_fleet_read_build_id(
-		module->build_id, strlen(module->build_id), unnamed.build_id, BUILD_ID_MAX);
+	unnamed.build_id_bytes = gg_fleet_read_build_id(module->build_id, strlen(module->build_id),
+	                                                unnamed.build_id, FRAME_BUILD_ID_BYTES_MAX);
 	module->frame_count = unnamed.frames.count;
 	if (status < 0)
 		return status;

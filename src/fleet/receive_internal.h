@@ -164,7 +164,7 @@ void gg_receive_foreign_answer(const struct gg_receive_request *request,
 
 /* Notes that a look of that tenant was sealed. */
 void gg_receive_note_sign(struct gg_receive *receive, const char *tenant);
-/* Seals an empty segment for each tenant that has had none for a slot. */
+/* Seals an empty segment for each tenant whose last one is a slot old. */
 void gg_receive_send_signs(struct gg_receive *receive);
 
 /* --- receive_insert.c ------------------------------------------------------------------------ */

@@ -11,7 +11,7 @@
 #include "fleet/fleet_statements.h"
 #include "stats/estimate/interval.h"
 
-enum { PPM = 1000000 };
+enum { SLOT_PPM = 1000000 };
 
 /* A sender that ran in a slot. */
 struct slot_sender {
@@ -26,7 +26,7 @@ struct slot_run {
 	struct gg_slot_sums *slots;
 	const struct gg_fleet_scope *scope;
 	GG_ARRAY(struct slot_sender) senders; /* by slot, then id */
-	/* Of each sender whose stacks are there, in that order; without a draw of each slot. */
+	/* One for each sender whose stacks are there, in that order; without a draw one a slot. */
 	struct gg_tally *tallies;
 	bool is_drawn; /* stacks of some senders were not sent */
 	double gap_max;
@@ -190,7 +190,7 @@ static uint64_t host_of(const struct slot_run *run, uint64_t sender)
 
 static bool is_drawn(const struct slot_sender *sender)
 {
-	return sender->selected_ppm > 0 && sender->selected_ppm < PPM;
+	return sender->selected_ppm > 0 && sender->selected_ppm < SLOT_PPM;
 }
 
 /* Gives each machine that was drawn a unit; more than GG_FLEET_UNITS_MAX become groups. */
@@ -228,15 +228,15 @@ static void fill_units(const struct slot_run *run, const struct slot_sender *sen
 {
 	bool by_rss = true;
 
-	units->least_ppm = PPM;
+	units->least_ppm = SLOT_PPM;
 	for (size_t i = 0; i < count; i++)
-		by_rss = by_rss && (senders[i].selected_ppm >= PPM || senders[i].has_rss);
+		by_rss = by_rss && (senders[i].selected_ppm >= SLOT_PPM || senders[i].has_rss);
 	for (size_t i = 0; i < count; i++) {
 		const struct slot_sender *sender = &senders[i];
 		double known = by_rss ? sender->rss_bytes : 1;
 		uint64_t unit;
 
-		if (sender->selected_ppm >= PPM) {
+		if (sender->selected_ppm >= SLOT_PPM) {
 			gg_tally_merge(&units->certain, tallies++);
 			continue;
 		}

@@ -25,13 +25,13 @@
 struct gg_slot_sum {
 	uint32_t slot_s;
 	double live_bytes, low, high; /* 0, 0, INFINITY: no host of the slot was drawn */
-	double rss_bytes; /* of all hosts that reported; -1: some process has none */
+	double rss_bytes;             /* of all hosts in the slot; -1: some process has none */
 };
 
 struct gg_slot_sums {
 	struct {
 		GG_ARRAY(struct gg_slot_sum);
-	} items; /* by time; at least one */
+	} items;          /* by time; at least one */
 	bool is_extended; /* stacks of some hosts were not sent */
 };
 

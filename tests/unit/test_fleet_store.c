@@ -4,6 +4,8 @@
  * a merge, or the samples themselves, have.
  *
  * It starts the system's clickhouse-server once; without one every test is skipped.
+ * GG_TEST_FLEET_STORE is the address of another store, such as one of a newer engine
+ * (tests/e2e/chdb_server.py).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -64,24 +66,27 @@ static bool has_store(void)
 {
 	const struct gg_store_plan plan = { .memory_bytes = 512 << 20, .wait_seconds = 120 };
 	struct gg_store_server server;
+	const char *other;
 	size_t count;
 	int status;
 
 	if (store.host != NULL)
 		return true;
+	other = getenv("GG_TEST_FLEET_STORE");
 	store_dir = scratch_path("store");
-	status = gg_store_server_start(store_dir, &plan, &server, &error);
+	status = other != NULL ? 0 : gg_store_server_start(store_dir, &plan, &server, &error);
 	if (status == -ENOENT)
 		return false;
 	if (status == 0)
-		status = gg_store_open(&store, store_dir, &error);
+		status = gg_store_open(&store, other != NULL ? other : store_dir, &error);
 	if (status == 0)
 		status = gg_fleet_schema_apply(&store, "default", NULL, &count, &error);
 	if (status < 0) {
 		printf("%s\n", why());
 		exit(1);
 	}
-	atexit(stop_store);
+	if (other == NULL)
+		atexit(stop_store);
 	return true;
 }
 
@@ -766,8 +771,7 @@ TEST(services_have_the_intervals_of_their_reports)
 		struct gg_fleet_scope scope;
 		struct gg_model *model = ask_model(&scope, &question, GG_FLEET_NO_GROUPS);
 		struct gg_query_result *result = rows_of(model, GG_METRIC_LIVE, GG_BYTES);
-		struct gg_interval interval =
-			gg_interval_of(&result->total, GG_BYTES, 0.95, false);
+		struct gg_interval interval = gg_interval_of(&result->total, GG_BYTES, 0.95, false);
 
 		CHECK(row->has_live_error);
 		CHECK_MSG(is_equal(row->live_low_bytes, interval.low), "%s: %.17g is not %.17g",
@@ -981,8 +985,8 @@ TEST(each_sender_of_a_host_has_slots_of_its_own)
 	NEEDS_STORE;
 	question.when = GG_FLEET_AVERAGE;
 	for (uint32_t slot = 0; slot < 8; slot++) {
-		struct sent sent = { "two senders", "1", "machine", "a", SLOT_S + 600 * slot,
-			             1,             1000000, 10,    1000, NULL };
+		struct sent sent = { "two senders", "1", "machine", "a", SLOT_S + 600 * slot, 1,
+			             1000000,       10,  1000,      NULL };
 
 		send_slot(&sent);
 		/* The other one misses half of its life. */
@@ -1031,14 +1035,14 @@ static void note_receiver(uint32_t pod, uint32_t receiver, uint32_t heard_s)
 		gg_clickhouse_text("host_name", host),
 		gg_clickhouse_u64("receiver", receiver),
 		gg_clickhouse_u64("heard", heard_s),
-		gg_clickhouse_u64("host",
-		                  (snprintf(host, sizeof(host), "pod %u", pod),
-		                   gg_fleet_sender_id(host, ""))),
+		gg_clickhouse_u64("host", (snprintf(host, sizeof(host), "pod %u", pod),
+		                           gg_fleet_sender_id(host, ""))),
 	};
 
-	run_statement("INSERT INTO {db}.host (month, host, name, keys, vals) SELECT 202311, {host}, "
-	              "{host_name}, ['geiger.receiver'], [toString({receiver})]",
-	              values, GG_COUNT(values));
+	run_statement(
+		"INSERT INTO {db}.host (month, host, name, keys, vals) SELECT 202311, {host}, "
+		"{host_name}, ['geiger.receiver'], [toString({receiver})]",
+		values, GG_COUNT(values));
 	run_statement("INSERT INTO {db}.batch (day, receiver, segment, rows, bytes, at) SELECT "
 	              "toDate(toDateTime({heard})), {receiver}, 1, 0, 0, toDateTime({heard})",
 	              values, GG_COUNT(values));
@@ -1051,7 +1055,7 @@ TEST(processes_of_a_receiver_that_is_away_have_not_ended)
 
 	NEEDS_STORE;
 	question.when = GG_FLEET_AVERAGE;
-	/* Pods 51 to 53 fall silent after four of ten slots; the receiver of 52 fell silent, too. */
+	/* Pods 51 to 53 fall silent after four of ten slots, and so does the receiver of 52. */
 	for (uint32_t slot = 0; slot < 10; slot++) {
 		send_pod("away", 50, slot, 10);
 		for (uint32_t pod = 51; pod <= 53 && slot < 4; pod++)
@@ -1929,16 +1933,25 @@ TEST(a_chart_extends_each_slot_to_all_of_its_hosts)
 
 	NEEDS_STORE;
 	put_redrawn("chart");
-	/* A pod is always sent; in the last slot but one it lacks an RSS, and in the last one nobody is drawn. */
+	/*
+	 * A pod is always sent.  In slot 12 it lacks an RSS, and from then on nobody is drawn.
+	 */
 	for (uint32_t slot = 0; slot < 14; slot++) {
-		struct sent sent = { "chart", "1",     "sure", "", ROLLED_DAY_S + 600 * slot,
-			             1,       1000000, 7,      slot == 12 ? 0 : 5000,
+		struct sent sent = { "chart",
+			             "1",
+			             "sure",
+			             "",
+			             ROLLED_DAY_S + 600 * slot,
+			             1,
+			             1000000,
+			             7,
+			             slot == 12 ? 0 : 5000,
 			             "pprof" };
 
 		send_slot(&sent);
 		if (slot < 12)
 			continue;
-		sent = (struct sent){ "chart", "1", "r0", "", ROLLED_DAY_S + 600 * slot,
+		sent = (struct sent){ "chart", "1", "r0", "",    ROLLED_DAY_S + 600 * slot,
 			              1,       0,   0,    20000, NULL };
 		send_slot(&sent);
 	}

@@ -108,7 +108,8 @@ static void append_json(const struct gg_fleet_services *services, struct gg_buf 
 		gg_json_integer(&json, "selected_hosts", row->selected_count);
 		gg_json_number(&json, "processes", row->process_count);
 		gg_json_number(&json, "live_bytes", row->live_bytes);
-		gg_json_number(&json, "live_low_bytes", row->has_live_error ? row->live_low_bytes : NAN);
+		gg_json_number(&json, "live_low_bytes",
+		               row->has_live_error ? row->live_low_bytes : NAN);
 		gg_json_number(&json, "live_high_bytes",
 		               row->has_live_error ? row->live_high_bytes : NAN);
 		gg_json_number(&json, "rss_bytes", row->rss_bytes);

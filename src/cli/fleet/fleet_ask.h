@@ -56,8 +56,8 @@ struct gg_asked_fleet {
 	struct gg_fleet_question question;
 	struct gg_fleet_scope scope;
 	struct gg_query query;
-	uint64_t groups;        /* of hosts, with which the model is made */
-	bool extends_slots;     /* a chart's slots are extended to all hosts, each by its own draw */
+	uint64_t groups;    /* of hosts, with which the model is made */
+	bool extends_slots; /* a chart's slots are extended to all hosts, each by its own draw */
 	struct gg_model *model; /* NULL until gg_cli_fleet_model() */
 	struct gg_buf when;
 	struct gg_report_fleet fleet;

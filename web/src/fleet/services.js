@@ -30,6 +30,8 @@ export async function showServices(host, context) {
 	const { services } = await context.ask('services');
 	/** @param {any[]} rows @param {string} name */
 	const sum = (rows, name) => rows.reduce((all, row) => all + row[name], 0);
+	/** Every process says its RSS. @param {any} row */
+	const isComplete = (row) => row.hosts === 0 || row.rss_is_complete;
 	/** @param {any[]} rows */
 	const isRunning = (rows) => rows.some((row) => row.hosts > 0);
 
@@ -59,7 +61,9 @@ export async function showServices(host, context) {
 			{
 				title: 'RSS',
 				class: 'number',
-				cell: ([, rows]) => bytesText(sum(rows, 'rss_bytes'), sum(rows, 'rss_bytes') > 0),
+				cell: ([, rows]) => (sum(rows, 'rss_bytes') > 0 && !rows.every(isComplete)
+					? '\u2265 ' : '')
+					+ bytesText(sum(rows, 'rss_bytes'), sum(rows, 'rss_bytes') > 0),
 			},
 			...(question.values.since || question.values.until ? [{
 				title: 'allocated then',

@@ -66,14 +66,17 @@ export function columnsOf(all, parts, slotSeconds) {
 		slots,
 		data: [
 			seconds,
-			column(({ live }) => (live.isUnknown ? null : live.low)),
+			column(({ live }) => (live.isUnknown || !isKnown(live) ? null : live.low)),
 			column(({ live }) => (live.isUnknown ? null : live.high)),
-			column(({ live }) => live.estimate),
+			column(({ live }) => (isKnown(live) ? live.estimate : null)),
 			column(({ rss }) => rss),
 			...versions,
 		],
 	};
 }
+
+/** A slot in which no host was drawn has no upper bound. @param {Figure} live */
+const isKnown = (live) => live.estimate > 0 || Number.isFinite(live.high);
 
 /** @param {number | null} value */
 const finite = (value) => (value !== null && Number.isFinite(value) ? value : null);
