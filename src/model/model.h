@@ -151,9 +151,19 @@ struct gg_model_interval_change {
 };
 
 /* A full collection of a runtime's heap, by its begin. */
-struct gg_model_collection {
+struct gg_model_full_collection {
 	uint32_t process;
 	int64_t time_ns;
+};
+
+/* The work of a garbage collector since the entry before of its process.  Bytes: -1 is unknown. */
+struct gg_model_collections {
+	uint32_t process;
+	int64_t time_ns;
+	int64_t minor_count, step_count, major_count; /* a major collection consists of steps */
+	int64_t pause_ns, longest_ns;
+	int64_t heap_bytes, most_bytes; /* at time_ns, and the largest since the one before */
+	int64_t arena_bytes, large_bytes;
 };
 
 /* A label of a process, such as ("host", "web-3"). */
@@ -262,8 +272,10 @@ struct gg_model {
 	/* In the order of the profile's events, so of one process sorted by time. */
 	const struct gg_model_interval_change *interval_changes;
 	size_t interval_change_count;
-	const struct gg_model_collection *collections; /* likewise */
-	size_t collection_count;
+	const struct gg_model_full_collection *full_collections; /* likewise */
+	size_t full_collection_count;
+	const struct gg_model_collections *collections; /* likewise */
+	size_t collections_count;
 	const struct gg_model_label *labels; /* sorted by process */
 	size_t label_count;
 	const char *const *notes;

@@ -56,6 +56,7 @@ void gg_model_builder_free(struct gg_model_builder *builder)
 	gg_array_done(&builder->memory);
 	gg_array_done(&builder->counters);
 	gg_array_done(&builder->interval_changes);
+	gg_array_done(&builder->full_collections);
 	gg_array_done(&builder->collections);
 	gg_array_done(&builder->labels);
 	gg_array_done(&builder->attaches);
@@ -144,7 +145,9 @@ static void publish_records(struct gg_model_builder *builder)
 	model->interval_changes = builder->interval_changes.items;
 	model->interval_change_count = builder->interval_changes.count;
 	model->collections = builder->collections.items;
-	model->collection_count = builder->collections.count;
+	model->collections_count = builder->collections.count;
+	model->full_collections = builder->full_collections.items;
+	model->full_collection_count = builder->full_collections.count;
 	model->labels = builder->labels.items;
 	model->label_count = builder->labels.count;
 	model->attaches = builder->attaches.items;

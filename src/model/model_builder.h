@@ -51,7 +51,8 @@ struct gg_model_builder {
 	GG_ARRAY(struct gg_profile_memory) memory;
 	GG_ARRAY(struct gg_model_counter) counters;
 	GG_ARRAY(struct gg_model_interval_change) interval_changes;
-	GG_ARRAY(struct gg_model_collection) collections;
+	GG_ARRAY(struct gg_model_full_collection) full_collections;
+	GG_ARRAY(struct gg_model_collections) collections;
 	GG_ARRAY(struct gg_model_label) labels;
 	GG_ARRAY(struct gg_profile_attach) attaches;
 	GG_ARRAY(struct gg_profile_fault) faults;

@@ -22,6 +22,9 @@ static int out_of_memory(struct gg_model_load *load)
 	return gg_error_memory(load->error, "reading the profile");
 }
 
+/* Sums of all collections of a profile do not overflow. */
+#define COLLECTIONS_MAX (INT64_C(1) << 40)
+
 /* geiger writes dense ids; a file with a larger id is damaged, and its arrays would be huge. */
 enum { ID_LIMIT = 1 << 27 };
 
@@ -381,6 +384,38 @@ static int read_interval(struct gg_model_load *load, const char *text, uint32_t 
 	return gg_array_push(&load->builder->interval_changes, change) ? 0 : out_of_memory(load);
 }
 
+static bool are_counts(const int64_t *numbers, size_t count, int64_t least)
+{
+	for (size_t i = 0; i < count; i++)
+		if (numbers[i] < least || numbers[i] > COLLECTIONS_MAX)
+			return false;
+	return true;
+}
+
+/* A detail that is another one is ignored, as in a damaged file. */
+static int read_collections(struct gg_model_load *load, const char *text, uint32_t process,
+                            int64_t time_ns)
+{
+	int64_t counts[5], bytes[4];
+	struct gg_model_collections read = { .process = process, .time_ns = time_ns };
+
+	if (text == NULL ||
+	    sscanf(text, GG_PROFILE_COLLECTIONS_FORMAT, &counts[0], &counts[1], &counts[2],
+	           &counts[3], &counts[4], &bytes[0], &bytes[1], &bytes[2], &bytes[3]) != 9 ||
+	    !are_counts(counts, GG_COUNT(counts), 0) || !are_counts(bytes, GG_COUNT(bytes), -1))
+		return 0;
+	read.minor_count = counts[0];
+	read.step_count = counts[1];
+	read.major_count = counts[2];
+	read.pause_ns = counts[3];
+	read.longest_ns = counts[4];
+	read.heap_bytes = bytes[0];
+	read.most_bytes = bytes[1];
+	read.arena_bytes = bytes[2];
+	read.large_bytes = bytes[3];
+	return gg_array_push(&load->builder->collections, read) ? 0 : out_of_memory(load);
+}
+
 /* The model lasts until the last event; some events say when sampling was off. */
 static int read_event(const struct gg_profile_event *event, void *context)
 {
@@ -402,10 +437,12 @@ static int read_event(const struct gg_profile_event *event, void *context)
 		close_span(&builder->pauses, load->first_pause, process, time_ns);
 	else if (strcmp(event->kind, "interval") == 0)
 		return read_interval(load, event->detail, process, time_ns);
-	else if (strcmp(event->kind, "collection") == 0 &&
-	         !gg_array_push(&builder->collections,
-	                        ((struct gg_model_collection){ process, time_ns })))
+	else if (strcmp(event->kind, GG_PROFILE_FULL_COLLECTION) == 0 &&
+	         !gg_array_push(&builder->full_collections,
+	                        ((struct gg_model_full_collection){ process, time_ns })))
 		return out_of_memory(load);
+	else if (strcmp(event->kind, GG_PROFILE_COLLECTIONS) == 0)
+		return read_collections(load, event->detail, process, time_ns);
 	return 0;
 }
 

@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include <inttypes.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -359,6 +360,19 @@ struct gg_profile_look_parts {
 	const struct gg_profile_look_total *totals;
 	size_t mapping_count, block_count, total_count;
 };
+
+/* The kind of an event that says when a full collection of a runtime's heap began. */
+#define GG_PROFILE_FULL_COLLECTION "full_collection"
+
+/*
+ * The kind of an event that says what a garbage collector did since the event before, and its
+ * detail, for gg_profile_writer_event() and sscanf().  Unknown bytes are -1.
+ */
+#define GG_PROFILE_COLLECTIONS "collections"
+#define GG_PROFILE_COLLECTIONS_FORMAT                                                              \
+	"{\"minor\":%" PRId64 ",\"steps\":%" PRId64 ",\"major\":%" PRId64 ",\"pause_ns\":%" PRId64 \
+	",\"longest_ns\":%" PRId64 ",\"heap_bytes\":%" PRId64 ",\"most_bytes\":%" PRId64           \
+	",\"arena_bytes\":%" PRId64 ",\"large_bytes\":%" PRId64 "}"
 
 struct gg_profile_event {
 	int64_t time_ns;

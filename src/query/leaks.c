@@ -519,8 +519,8 @@ static int find_collections(struct leaks_run *run)
 		return -ENOMEM;
 	for (size_t i = 0; i < model->process_count; i++)
 		run->collected_ns[i] = GG_TIME_NONE;
-	for (size_t i = 0; i < model->collection_count; i++) {
-		const struct gg_model_collection *collection = &model->collections[i];
+	for (size_t i = 0; i < model->full_collection_count; i++) {
+		const struct gg_model_full_collection *collection = &model->full_collections[i];
 		int64_t *last = &run->collected_ns[collection->process];
 
 		if (collection->time_ns <= run->end_ns &&

@@ -3,8 +3,8 @@
  * session_files - names the files beside the regions in a session's directory, for the agent and
  * the recorder.
  *
- * The recorder makes all of them before the command runs, so nobody else can.  In a session of
- * root, other users may write into that directory; it is sticky, so files of root stay.
+ * The recorder makes all but one of them before the command runs, so nobody else can.  In a session
+ * of root, other users may write into that directory; it is sticky, so files of root stay.
  *
  *   next-directory      a symbolic link to a second directory, on another file system: regions go
  *                       there if the first one has too little space
@@ -16,6 +16,8 @@
  *   missing-processes   one byte for each process without a region, enum gg_session_missing.  Its
  *                       space is allocated at the start, so a byte can be appended even on a full
  *                       disk.
+ *   collections-PID     what the garbage collector of a process did.  The process makes this file
+ *                       itself (record/process/collections.h).
  *   forked-processes    a struct gg_session_fork for each forked child, which the child appends
  *                       before the program's code runs in it.  A child creates its region with
  *                       its first sample, which may never come.
@@ -24,13 +26,15 @@
 
 #include <stdint.h>
 
-#define GG_SESSION_NEXT          "next-directory"
-#define GG_SESSION_DOTNET        "dotnet-events"
-#define GG_SESSION_MISSING       "missing-processes"
-#define GG_SESSION_FORKS         "forked-processes"
+#define GG_SESSION_NEXT               "next-directory"
+#define GG_SESSION_DOTNET             "dotnet-events"
+#define GG_SESSION_MISSING            "missing-processes"
+#define GG_SESSION_FORKS              "forked-processes"
 
-#define GG_SESSION_STREAM_PREFIX "dotnet-"
-#define GG_SESSION_STREAM_SUFFIX ".nettrace"
+#define GG_SESSION_COLLECTIONS_PREFIX "collections-"
+
+#define GG_SESSION_STREAM_PREFIX      "dotnet-"
+#define GG_SESSION_STREAM_SUFFIX      ".nettrace"
 
 enum gg_session_missing {
 	GG_SESSION_MISSING_SPACE = 1, /* a program: its region had no space */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "report/chart.h"
+#include "report/report_collections.h"
 #include "report/screen_text.h"
 
 size_t gg_report_timeline_points(size_t width, bool ascii)
@@ -243,6 +244,7 @@ void gg_report_timeline_text(const struct gg_report *report, const struct gg_tim
 	append_picture(report, timeline, &chart, out);
 	if (report->head != GG_HEAD_NONE)
 		append_without_moments(report, timeline, out);
+	gg_report_collections_text(report, timeline, out);
 	gg_report_append_notes(report, out);
 	free(columns);
 }
@@ -297,6 +299,7 @@ void gg_report_timeline_json(const struct gg_report *report, const struct gg_tim
 		gg_json_close(&json);
 	}
 	gg_json_close(&json);
+	gg_report_collections_json(report, &json);
 	gg_json_close(&json);
 	gg_buf_append_text(out, "\n");
 }

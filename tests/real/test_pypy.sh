@@ -84,4 +84,69 @@ assert len(lists) == 1 and 30000 <= lists[0]["samples"] < 31000, lists' || retur
 	"$GEIGER" import --quiet heap.dump -o numbers.geiger && "$GEIGER" report numbers.geiger | grep -q 'Types have numbers'
 }
 check a_dump_of_its_heap_is_imported_by_type dumped
+
+# The collector of a process and that of its fork report what they do by their own hooks.
+package=$(dirname "$GEIGER")/../bindings/python
+cat >"$real_input/watched.py" <<'END'
+import gc, json, os, sys
+class Node:
+    def __init__(self, n): self.n, self.text, self.list = n, "x%d" % n, [n]
+def work(count):
+    kept = [Node(i) for i in range(count)]
+    gc.collect()
+    return len(kept)
+pid = os.fork()
+if pid == 0:
+    print("child", work(100000), flush=True)
+    sys.exit(3)
+os.waitpid(pid, 0)
+print(work(200000), sys.argv, __name__, os.path.basename(__file__), flush=True)
+raise SystemExit(7)
+END
+watched() {
+	PYTHONPATH=$package "$GEIGER" record --quiet -o watched.geiger -- pypy3 -m geiger "$real_input/watched.py" >watched.txt
+	[[ $? == 7 ]] || return 1
+	pypy3 "$real_input/watched.py" | diff - watched.txt || return 1
+	"$GEIGER" check watched.geiger >/dev/null || return 1
+	"$GEIGER" timeline watched.geiger --json >timeline.json
+	"$GEIGER" timeline watched.geiger | grep -c '^collector of process' >count.txt
+	[[ $(cat count.txt) == 2 ]] || return 1
+	python3 -c '
+import json
+rows = json.load(open("timeline.json"))["collections"]
+by_pid = {}
+for row in rows:
+    by_pid.setdefault(row["pid"], []).append(row)
+assert len(by_pid) == 2, by_pid.keys()
+for rows in by_pid.values():
+    minor = sum(row["minor_count"] for row in rows)
+    most = max(row["most_bytes"] for row in rows)
+    assert minor >= 10 and sum(row["major_count"] for row in rows) >= 1, rows
+    assert 8 << 20 < most < 200 << 20, most
+    assert all(row["longest_ns"] <= row["pause_ns"] and row["heap_bytes"] <= row["most_bytes"] for row in rows), rows
+    assert [row["time_ns"] for row in rows] == sorted(row["time_ns"] for row in rows)'
+}
+check the_collections_of_each_process_are_in_the_profile watched
+
+# Other programs may write such files; the recorder takes the lines that are well formed.
+hostile() {
+	# shellcheck disable=SC2016 # the program expands it
+	"$GEIGER" record --quiet -o hostile.geiger -- bash -c '
+cd "$GEIGER_DIR" || exit 1
+now=$(python3 -c "import time; print(time.monotonic_ns())")
+printf "%s 1 2 3 4 4 5 6 7 8\n%s 1 2 3 4 4 5 6 7\n%s 9 9 9 9 9 9 9 9 9\n" "$now" "$now" "$now" >collections-$$
+echo "$now 1 2 3 4 5 6 7 8 9" >collections-1
+mkfifo collections-2
+ln -s /etc/passwd collections-3
+mkdir collections-4
+echo "$now -1 2 3 4 5 6 7 8 9" >collections-x
+head -c 100000 /dev/urandom >collections-5
+sleep 0.1' || return 1
+	"$GEIGER" timeline hostile.geiger --json >timeline.json
+	python3 -c '
+import json
+rows = json.load(open("timeline.json"))["collections"]
+assert [[row["minor_count"], row["large_bytes"]] for row in rows] == [[1, 8]], rows'
+}
+check other_files_of_collections_are_left_alone hostile
 finish

@@ -434,7 +434,7 @@ static void collect(struct judged *f, int64_t at_s)
 {
 	const struct gg_profile_event event = { .time_ns = at_s * SECOND,
 		                                .process = f->made.process,
-		                                .kind = "collection" };
+		                                .kind = GG_PROFILE_FULL_COLLECTION };
 
 	REQUIRE(gg_profile_add_event(f->made.profile, &event, &f->error) == 0);
 }

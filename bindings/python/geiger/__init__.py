@@ -27,6 +27,7 @@ __all__ = [
     "snapshot",
     "start",
     "stop",
+    "watch_collections",
 ]
 
 _LATER = {
@@ -40,6 +41,7 @@ _LATER = {
     "snapshot": "_library",
     "start": "_library",
     "stop": "_library",
+    "watch_collections": "_collections",
 }
 
 

@@ -142,7 +142,7 @@ def become(command):
 
 
 def run_anew(options, rest):
-    """Starts the program again under `geiger record`, without this module."""
+    """Starts the program again under `geiger record`; without this module, if it is not PyPy's."""
     import os
 
     for name in ("native", "only_python"):
@@ -151,7 +151,8 @@ def run_anew(options, rest):
     python = options_of_python()
     if python[-2:] == ["-m", "geiger"]:
         python = python[:-2]
-    command = [sys.executable, *python, *rest]
+    is_pypy = sys.implementation.name == "pypy"
+    command = [sys.executable, *python, *(["-m", "geiger"] if is_pypy else []), *rest]
     if "GEIGER_RECORDER" not in os.environ:
         record_command = geiger_command(options)
         if record_command is None:
@@ -159,7 +160,46 @@ def run_anew(options, rest):
         command = [*record_command, "--", *command]
     elif options["interval"] or options["output"] or options["exact"]:
         fail("--interval, --output and --exact are for the `geiger record` that this runs under")
-    become(command)
+    elif is_pypy:
+        return run_watched(rest)
+    return become(command)
+
+
+def run_watched(rest):
+    """Runs the program in this PyPy, with its collector watched.
+
+    A script runs in this module, as if it were __main__ itself.
+    """
+    import os
+    import runpy
+    import sys
+
+    from geiger import _collections
+
+    how, what, argv = program_of(rest)
+    _collections.watch_collections()
+    sys.argv[:] = argv
+    if how == "m":
+        runpy.run_module(what, run_name="__main__", alter_sys=True)
+        return
+    if how == "c":
+        code, sys.path[0] = compile(what, "<string>", "exec"), ""
+    elif what is None:
+        code, sys.path[0] = compile(sys.stdin.read(), "<stdin>", "exec"), ""
+    elif os.path.isfile(what) and what.endswith(".py"):
+        with open(what, "rb") as file:
+            code = compile(file.read(), what, "exec")
+        sys.path[0] = os.path.dirname(os.path.realpath(what))
+    else:  # a directory, an archive, or compiled
+        runpy.run_path(what, run_name="__main__")
+        return
+    module = sys.modules["__main__"].__dict__
+    for name in [name for name in module if name not in ("__name__", "__builtins__", "__loader__")]:
+        del module[name]
+    module.update(__annotations__={}, __doc__=None, __package__=None, __spec__=None)
+    if how == "f":
+        module.update(__file__=what or "<stdin>", __cached__=None)
+    exec(code, module)
 
 
 def record(options, rest):
@@ -202,14 +242,14 @@ def orig_argv(rest):
 
 
 def main():
-    """Does not return."""
+    """Returns only with PyPy, when the program has ended."""
     options, rest = parse(sys.argv[1:])
     how, what, argv = program_of(rest)
     interval = size_of(options["interval"]) if options["interval"] else 0
     if options["exact"] and (interval or options["only_python"]):
         fail("--exact counts every allocation by malloc: --interval and --only-python are for samples")
     if _geiger is None:
-        run_anew(options, rest)
+        return run_anew(options, rest)
     if _geiger.destination() == "nowhere":
         record(options, rest)
         for name in ("output", "exact"):

@@ -220,7 +220,7 @@ int gg_target_watch_collections(struct gg_target *target, bool is_last)
 		return writer->status;
 	target->collection_ns = ns;
 	return gg_profile_writer_event(writer, target->id, gg_profile_writer_time(writer, ns),
-	                               "collection", "a full collection began");
+	                               GG_PROFILE_FULL_COLLECTION, "a full collection began");
 }
 
 int gg_target_watch_control(struct gg_target *target)

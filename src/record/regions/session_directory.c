@@ -392,7 +392,9 @@ bool gg_session_directory_is_own(const char *name)
 {
 	return strcmp(name, GG_SESSION_DIRECTORY_LOG) == 0 || strcmp(name, GG_SESSION_NEXT) == 0 ||
 	       strcmp(name, GG_SESSION_MISSING) == 0 || strcmp(name, GG_SESSION_FORKS) == 0 ||
-	       strcmp(name, GG_SESSION_DOTNET) == 0;
+	       strcmp(name, GG_SESSION_DOTNET) == 0 ||
+	       strncmp(name, GG_SESSION_COLLECTIONS_PREFIX,
+	               strlen(GG_SESSION_COLLECTIONS_PREFIX)) == 0;
 }
 
 /* Returns the pid in a name: prefix, pid, "-", number, suffix; 0: it is another name. */

@@ -90,7 +90,7 @@ size_t gg_session_directory_read_forks(struct gg_session_directory *directory,
 /* True if the directory has a region; its spare does not count. */
 bool gg_session_directory_has_region(const struct gg_session_directory *directory);
 
-/* True if this is the name of a file that the recorder puts beside the regions. */
+/* True if this is the name of a file beside the regions that nobody needs without the recorder. */
 bool gg_session_directory_is_own(const char *name);
 
 /* Returns the pid in the name of a .NET runtime's events; 0: this is not such a name. */
