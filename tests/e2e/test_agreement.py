@@ -340,12 +340,33 @@ def exports(path, of):
 
 
 def merged_again(path, of):
-    """One profile alone, merged: estimates are the same.  The intervals of a merge are others, and
-    are not compared."""
+    """One profile alone, merged: estimates are the same.  Sums know less than samples, so an
+    interval may be wider, and none is tighter."""
     geiger("merge", "--quiet", "-o", "alone.geiger", path)
-    alone = head(answer("report", "alone.geiger"))
+    geiger("merge", "--quiet", "-o", "alone_again.geiger", "alone.geiger")
     keys = ("live bytes", "live count", "allocated bytes", "allocated count", "left bytes", "left count", "samples")
-    return {"merge of this alone": {key: alone[key] for key in keys}}
+    views = {}
+    for name in ("alone", "alone_again"):
+        merged = answer("report", f"{name}.geiger")
+        numbers = head(merged)
+        views[f"merge, {name}"] = {**{key: numbers[key] for key in keys},
+                                   "tighter ends": tighter(of["totals"], merged["totals"])}
+    return views
+
+
+def tighter(all_before, all_after):
+    """The ends of intervals that are nearer to the estimate than they were."""
+    found = []
+    for name, before in all_before.items():
+        after = all_after[name]
+        if before is None or after is None:
+            continue
+        if (after["low"] or 0) > (before["low"] or 0) * (1 + 1e-6) + 1e-6:
+            found.append(f"{name} from {before['low']}, merged {after['low']}")
+        # No upper end is the widest.
+        if after["high"] is not None and (before["high"] is None or after["high"] < before["high"] * (1 - 1e-6) - 1e-6):
+            found.append(f"{name} to {before['high']}, merged {after['high']}")
+    return found
 
 
 def imported_again(path, of):
@@ -378,7 +399,9 @@ def disagreements(views, slack):
     first, found = {}, []
     for view, quantities in views.items():
         for quantity, value in quantities.items():
-            if quantity.endswith((" whole", " rounded", "at most the peak", "at most the rss")):
+            if quantity == "tighter ends":
+                found += [f"'{view}': {end}" for end in value]
+            if quantity.endswith((" whole", " rounded", "at most the peak", "at most the rss", "tighter ends")):
                 continue
             of = first.setdefault(quantity, (view, value))
             if not is_same(quantity, of[1], value):

@@ -106,6 +106,31 @@ static void note_incomplete(const struct gg_merge *merge, uint32_t process)
 
 /* --- aggregates ------------------------------------------------------------------------------- */
 
+/* Returns the sure_class of a key (merge_rows.h). */
+static uint32_t sure_class(bool is_sure, double interval_bytes, uint32_t size_class)
+{
+	/* With an interval of 1 or less, every sample is certain, and none stands for more. */
+	return is_sure && interval_bytes > 1 && size_class < 64 ? 1 + size_class : 0;
+}
+
+static bool is_surely_sampled(const struct gg_merge *merge,
+                              const struct gg_profile_aggregate *aggregate)
+{
+	const struct gg_sums *sums = &aggregate->sums;
+	struct gg_folded folded = {
+		.sample_count = sums->sample_count,
+		.seen_bytes = sums->size_bytes,
+		.sampling_interval = aggregate->interval_bytes,
+		.scheme = merge->scheme,
+	};
+
+	if (aggregate->size_class >= 64 || sums->sample_count == 0)
+		return false;
+	folded.most_bytes = UINT64_C(1) << aggregate->size_class;
+	folded.least_bytes = aggregate->size_class == 0 ? 0 : folded.most_bytes / 2 + 1;
+	return gg_folded_share_of(&folded).is_sure;
+}
+
 static int add_aggregate(const struct gg_profile_aggregate *aggregate, void *context)
 {
 	struct gg_merge *merge = context;
@@ -133,6 +158,8 @@ static int add_aggregate(const struct gg_profile_aggregate *aggregate, void *con
 		                         .unknown_errors = aggregate->unknown_errors };
 	key = key_of(merge, aggregate->process, aggregate->stack,
 	             aggregate->to_ns == GG_TIME_NONE ? fate : GG_MERGE_FREED);
+	key.sure_class = sure_class(is_surely_sampled(merge, aggregate), aggregate->interval_bytes,
+	                            aggregate->size_class);
 	if (aggregate->has_kind &&
 	    gg_merge_kinds_number(&merge->kinds, aggregate->is_mapping, aggregate->heap,
 	                          aggregate->type, &key.kind) < 0)
@@ -162,10 +189,11 @@ static enum gg_merge_fate fate_of(const struct gg_merge *merge,
 	                                                                  : GG_MERGE_LIVE;
 }
 
-static struct gg_row_sums weigh_sample(const struct gg_profile_sample *sample)
+static struct gg_row_sums weigh_sample(const struct gg_profile_sample *sample, bool *ret_is_sure)
 {
 	struct gg_share share = gg_share_of(&sample->draw, sample->size_bytes);
 
+	*ret_is_sure = share.is_sure;
 	return (struct gg_row_sums){
 		.samples = 1,
 		.size = (double)sample->size_bytes,
@@ -195,12 +223,13 @@ static int add_sample(const struct gg_profile_sample *sample, void *context)
 	enum gg_merge_fate fate = fate_of(merge, sample);
 	bool is_inherited = sample->origin != 0 && sample->origin != sample->id;
 	struct counted_block *block = block_at(merge, is_inherited ? sample->origin : sample->id);
-	bool has_interval = sample->draw.scheme != GG_SCHEME_PER_ALLOCATION;
-	struct gg_merge_part part = { .sum = weigh_sample(sample),
+	bool has_interval = sample->draw.scheme != GG_SCHEME_PER_ALLOCATION, is_sure;
+	struct gg_merge_part part = { .sum = weigh_sample(sample, &is_sure),
 		                      .size_class = size_class(sample->size_bytes),
 		                      .interval_bytes = has_interval
 		                                                ? sample->draw.sampling_interval
 		                                                : 0 };
+	uint32_t certain = sure_class(is_sure, part.interval_bytes, part.size_class);
 	struct gg_merge_key key;
 
 	if (is_inherited) {
@@ -208,9 +237,11 @@ static int add_sample(const struct gg_profile_sample *sample, void *context)
 			return 0;
 		key = key_of(merge, sample->process, sample->stack, block->fate);
 		key.kind = block->kind;
+		key.sure_class = certain;
 		gg_merge_rows_subtract(&merge->rows, &key, &part.sum);
 	}
 	key = key_of(merge, sample->process, sample->stack, fate);
+	key.sure_class = certain;
 	if (gg_merge_kinds_number(&merge->kinds, (sample->flags & GG_PROFILE_SAMPLE_MAPPING) != 0,
 	                          sample->heap, sample->type, &key.kind) < 0)
 		return gg_error_memory(merge->error, "merge");

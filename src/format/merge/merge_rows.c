@@ -67,7 +67,8 @@ static bool has_key(uint64_t index, const void *context)
 	const struct gg_merge_key *key = &search->rows->rows.items[index].key;
 
 	return key->group == search->key->group && key->stack == search->key->stack &&
-	       key->kind == search->key->kind && key->fate == search->key->fate;
+	       key->kind == search->key->kind && key->fate == search->key->fate &&
+	       key->sure_class == search->key->sure_class;
 }
 
 /* Returns the row of this key, a new one if necessary; NULL: out of memory. */
@@ -76,7 +77,8 @@ static struct gg_merge_row *find_row(struct gg_merge_rows *rows, const struct gg
 	struct row_search search = { rows, key };
 	uint64_t hash = gg_hash_integer((uint64_t)key->stack << 32 | key->kind,
 	                                gg_map_seed(&rows->by_key) +
-	                                        ((uint64_t)key->group << 2 | (uint64_t)key->fate));
+	                                        ((uint64_t)key->sure_class << 40 |
+	                                         (uint64_t)key->group << 2 | (uint64_t)key->fate));
 	uint64_t index = gg_map_find(&rows->by_key, hash, has_key, &search);
 	struct gg_merge_row *row;
 

@@ -35,6 +35,12 @@ struct gg_merge_key {
 	uint32_t group, stack; /* ids of `out` */
 	uint32_t kind;         /* a number of merge_kinds.h; 0: nobody knows it */
 	enum gg_merge_fate fate;
+	/*
+	 * 1 + the size class of samples that were nearly certain (GG_SURE_PROBABILITY); 0: all
+	 * others.  A row of mixed sizes does not show which part of it was certain, and the lower
+	 * ends of its intervals would rise.
+	 */
+	uint32_t sure_class;
 };
 
 /* One or several samples: their sum, and the properties that a sum may mix. */
