@@ -74,19 +74,18 @@ static int check_fleet(const struct serve_options *options, bool has_path, struc
 static int run(struct gg_invocation *invocation)
 {
 	const struct serve_options *options = invocation->options;
-	bool has_operand = invocation->operand_count == 1;
-	bool is_pid = has_operand && options->pid == NULL && gg_cli_is_pid(invocation->operands[0]);
-	const char *pid = is_pid ? invocation->operands[0] : options->pid;
-	bool has_path = has_operand && !is_pid;
+	bool is_pid = invocation->operand_count == 1 && gg_cli_is_pid(invocation->operands[0]);
+	bool has_path = invocation->operand_count == 1;
 	struct gg_progress_line line;
 	int status;
 	struct gg_fleet_page page = { options->fleet, options->confidence };
 	const struct gg_serve_fleet fleet = { gg_cli_fleet_page_answer, &page };
 	struct gg_serve_options serve = {
-		.path = has_path                                      ? invocation->operands[0]
-		        : pid == NULL && options->fleet.store == NULL ? "."
-		                                                      : NULL,
-		.process = pid,
+		.path = is_pid     ? NULL
+		        : has_path ? invocation->operands[0]
+		        : options->pid == NULL && options->fleet.store == NULL ? "."
+		                                                               : NULL,
+		.process = is_pid ? invocation->operands[0] : options->pid,
 		.fleet = options->fleet.store != NULL ? &fleet : NULL,
 		.listen = options->listen,
 		.confidence = options->confidence,
@@ -97,11 +96,11 @@ static int run(struct gg_invocation *invocation)
 		.progress = &line.progress,
 	};
 
-	if (has_path && pid != NULL)
+	if (has_path && options->pid != NULL)
 		return gg_error_set(invocation->error, -EINVAL, "serve",
 		                    "Give a profile, a folder, or --pid.",
 		                    "a file and a process were given");
-	status = check_fleet(options, has_operand, invocation->error);
+	status = check_fleet(options, has_path, invocation->error);
 	if (status < 0)
 		return status;
 	if (!(options->confidence > 0 && options->confidence < 1))
@@ -155,7 +154,7 @@ const struct gg_command gg_command_serve = {
 		   "every second.  Without an argument it is the folder that you are in.\n\n"
 		   "  geiger serve redis.geiger\n"
 		   "  geiger serve profiles/ --listen 127.0.0.1:8080\n"
-		   "  geiger serve --pid 4711\n"
+		   "  geiger serve 4711\n"
 		   "  geiger serve --fleet http://127.0.0.1:8123\n"
 		   "  geiger serve --pid 4711 --pull --listen 127.0.0.1:6060\n"
 		   "  go tool pprof http://127.0.0.1:6060/debug/pprof/heap\n",
