@@ -18,7 +18,7 @@ static char paths[FILES_MAX][PATH_MAX];
  */
 static volatile sig_atomic_t is_listed[FILES_MAX];
 
-static const int signals[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXCPU, SIGXFSZ };
+static const int signals[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXCPU };
 
 /*
  * SA_RESETHAND has restored the default action. raise() makes the signal pending, and it ends the
@@ -41,6 +41,9 @@ void gg_scratch_remove_at_signals(void)
 		/* A signal that the caller ignores (nohup) or handles keeps its action. */
 		if (sigaction(signals[i], NULL, &before) == 0 && before.sa_handler == SIG_DFL)
 			sigaction(signals[i], &action, NULL);
+	/* A write beyond the largest size of a file then fails, and the command says so. */
+	if (sigaction(SIGXFSZ, NULL, &before) == 0 && before.sa_handler == SIG_DFL)
+		signal(SIGXFSZ, SIG_IGN);
 }
 
 int gg_scratch_add(const char *path)

@@ -7,9 +7,10 @@
  *   ... writes the file, renames it or removes it
  *   gg_scratch_forget(number);
  *
- * After gg_scratch_remove_at_signals(), the signals SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXCPU and
- * SIGXFSZ remove the listed files and then end the process, as they do by default.  A signal that
- * was ignored or had a handler keeps its action.
+ * After gg_scratch_remove_at_signals(), the signals SIGHUP, SIGINT, SIGQUIT, SIGTERM and SIGXCPU
+ * remove the listed files and then end the process, as they do by default.  SIGXFSZ is ignored, so
+ * that a file that grows too large is an error of its write.  A signal that was ignored or had a
+ * handler keeps its action.
  *
  * Threads  One thread adds and forgets; signals may arrive in any thread.
  */

@@ -223,9 +223,14 @@ static int copy_database(const struct gg_profile *profile, const char *path, str
 			sqlite3_backup_step(backup, -1);
 		result = backup != NULL ? sqlite3_backup_finish(backup) : sqlite3_errcode(file);
 	}
-	if (result != SQLITE_OK)
-		gg_error_set(error, -EIO, profile->path, NULL, "cannot be written: %s",
-		             sqlite3_errstr(result));
+	if (result != SQLITE_OK) {
+		int reason = (result & 0xff) == SQLITE_FULL ? ENOSPC : sqlite3_system_errno(file);
+
+		gg_error_set(error, -EIO, gg_database_place(profile),
+		             reason == ENOSPC ? "Make room on the disk." : NULL,
+		             "cannot be written: %s",
+		             reason > 0 ? strerror(reason) : sqlite3_errstr(result));
+	}
 	sqlite3_close(file);
 	return result == SQLITE_OK ? 0 : -EIO;
 }
@@ -241,8 +246,8 @@ static int write_empty(const struct gg_profile *profile, int fd, struct gg_error
 		if (count < 0 && errno == EINTR)
 			continue;
 		if (count <= 0)
-			return gg_error_set_errno(error, count < 0 ? errno : EIO, profile->path,
-			                          NULL);
+			return gg_error_set_errno(error, count < 0 ? errno : EIO,
+			                          gg_database_place(profile), NULL);
 		length += (size_t)count;
 	}
 	return 0;
@@ -255,7 +260,7 @@ static int copy_to(const struct gg_profile *profile, const char *path, struct gg
 	int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600), status = 0;
 
 	if (fd < 0)
-		return gg_error_set_errno(error, errno, profile->path, NULL);
+		return gg_error_set_errno(error, errno, gg_database_place(profile), NULL);
 	if (profile->db == NULL)
 		status = write_empty(profile, fd, error);
 	close(fd);

@@ -50,14 +50,24 @@ static int meaning_of(int result, const char **ret_advice)
 	}
 }
 
+const char *gg_database_place(const struct gg_profile *profile)
+{
+	if (profile->final_path != NULL)
+		return profile->final_path;
+	return profile->path != NULL ? profile->path : "profile";
+}
+
 int gg_database_fail(const struct gg_profile *profile, int result, struct gg_error *error)
 {
 	const char *advice;
 	int status = meaning_of(result, &advice);
 
-	return gg_error_set(
-		error, status, profile->path != NULL ? profile->path : "profile", advice, "%s",
-		profile->db != NULL ? sqlite3_errmsg(profile->db) : sqlite3_errstr(result));
+	/* An unfinished file is removed, and nothing of it is kept. */
+	if (status == -ENOSPC && profile->final_path != NULL)
+		advice = "Make room on the disk.";
+	return gg_error_set(error, status, gg_database_place(profile), advice, "%s",
+	                    profile->db != NULL ? sqlite3_errmsg(profile->db)
+	                                        : sqlite3_errstr(result));
 }
 
 int gg_database_execute(struct gg_profile *profile, const char *sql, struct gg_error *error)
@@ -130,9 +140,9 @@ int gg_database_fail_write(struct gg_profile *profile, int result, struct gg_err
 
 int gg_database_fail_again(const struct gg_profile *profile, struct gg_error *error)
 {
-	return gg_error_set(error, profile->failure, profile->path, NULL,
-	                    "an earlier write failed (%s); what was committed is kept",
-	                    strerror(-profile->failure));
+	return gg_error_set(error, profile->failure, gg_database_place(profile), NULL,
+	                    "an earlier write failed (%s)%s", strerror(-profile->failure),
+	                    profile->final_path != NULL ? "" : "; what was committed is kept");
 }
 
 int gg_database_take_id(struct gg_profile *profile, enum gg_dense table, int status,

@@ -17,6 +17,7 @@ import hashlib
 import os
 import pathlib
 import re
+import resource
 import shlex
 import subprocess
 import sys
@@ -118,6 +119,7 @@ WRONG_LINES = (
     (f"control {NO_PID} status", 1, "there is no such process"),
     (f"top {NO_PID}", 1, "there is no such process"),
     (f"why {NO_PID}", 1, "there is no such process"),
+    (f"serve {NO_PID}", 1, "there is no such process"),
     ("attach --all nosuchprogramhere", 1, "there is no such process"),
     ("attach --cgroup /nowhere", 1, "there is no such control group"),
     # Places for output.
@@ -254,6 +256,60 @@ def no_room():
     check("output_that_has_no_room_is_an_error", *problems)
 
 
+# A file may not grow beyond 1024 bytes.
+SMALL_FILES = (
+    ("html golden.geiger -o page.html", 1, "page.html: File too large"),
+    ("export golden.geiger -f csv -o kept.csv", 1, "kept.csv: File too large"),
+    ("merge -q -o new.geiger golden.geiger", 1, "/new.geiger: cannot be written: File too large"),
+    ("import -q -o new.geiger x.folded", 1, "/new.geiger: cannot be written: File too large"),
+    ("pack -o new.geiger golden.geiger", 1, "/new.geiger: cannot be written: File too large"),
+    ("record -o new.geiger true", 125, "new.geiger: File too large"),
+)
+# A process may have eight open files.
+FEW_FILES = (
+    ("record -o new.geiger true", 125, "Too many open files. Allow more open files: ulimit -n."),
+)
+
+
+def limited(name, what, most, rows):
+    judge_lines(name, rows, preexec_fn=lambda: resource.setrlimit(what, (most, most)))
+
+
+def closed_output():
+    """Standard output that the caller has closed is an error, and no file gets its number."""
+    problems = []
+    for line in FULL:
+        command, *more = line.split()
+        words = [GEIGER, command, "golden.geiger", *more, *(["select 1"] if command == "sql" else [])]
+        done = subprocess.run(["sh", "-c", 'exec "$@" >&-', "sh", *words], stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=SECONDS, check=False)
+        if done.returncode != 1 or done.stderr != "geiger: standard output: Bad file descriptor.\n":
+            problems.append(f"{line}: {done.returncode} {done.stderr!r}")
+    check("closed_output_is_an_error", *problems)
+
+
+def full_disk():
+    """A disk without room: the message names the file that was asked for, and nothing is left."""
+    if os.getuid() != 0:
+        skip("a_full_disk_is_named_and_nothing_is_left", "only root mounts")
+        return
+    os.mkdir("disk")
+    script = ("mount -t tmpfs -o size=16k none disk 2>/dev/null || exit 77\n"
+              'for line in "html golden.geiger" "merge -q golden.geiger" "import -q x.folded" "pack golden.geiger";\n'
+              'do "$0" $line -o disk/new; echo "$?" >&2; find disk -type f >&2; done')
+    done = subprocess.run(["unshare", "-m", "sh", "-c", script, GEIGER], stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=SECONDS, check=False)
+    os.rmdir("disk")
+    if done.returncode in (1, 77, 127):
+        skip("a_full_disk_is_named_and_nothing_is_left", "no mounts here")
+        return
+    lines = done.stderr.splitlines()
+    check("a_full_disk_is_named_and_nothing_is_left",
+          lines[1::2] != ["1"] * 4 and done.stderr,
+          [line for line in lines[::2] if not re.match(r"geiger: (\S*/)?disk/new: ", line)],
+          "committed" in done.stderr and done.stderr)
+
+
 def closed_pipe():
     """As of other programs: SIGPIPE ends the command, without a word."""
     problems = []
@@ -302,6 +358,10 @@ def main():
     every_command()
     no_room()
     closed_pipe()
+    closed_output()
+    limited("a_file_that_may_not_grow_is_an_error", resource.RLIMIT_FSIZE, 1024, SMALL_FILES)
+    limited("too_few_open_files_are_named", resource.RLIMIT_NOFILE, 8, FEW_FILES)
+    full_disk()
     foreign()
     alone = answered([])
     check("geiger_alone_lists_the_commands", alone.returncode != 2 and f"status {alone.returncode}",

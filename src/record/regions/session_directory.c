@@ -265,8 +265,11 @@ int gg_session_directory_create(struct gg_session_directory *ret_directory, stru
 	int status = create_first(ret_directory, NULL);
 
 	if (status < 0)
-		return gg_error_set_errno(error, -status, "a directory for the session",
-		                          "Set TMPDIR to a directory that can be written.");
+		return gg_error_set_errno(
+			error, -status, "a directory for the session",
+			status == -EMFILE   ? "Allow more open files: ulimit -n."
+			: status == -ENFILE ? NULL
+					    : "Set TMPDIR to a directory that can be written.");
 	create_spare(ret_directory, -1);
 	return 0;
 }
