@@ -60,16 +60,24 @@ static const char *find_break(const char *detail, size_t *ret_length)
 	return at;
 }
 
-/* A detail that needs more room breaks at its semicolon, or behind "of the heap:". */
+/*
+ * A detail that needs more room breaks at its semicolon, or behind "of the heap:".  On a narrow
+ * screen it has a line of its own, because a few letters of it would say nothing.
+ */
 static void append_detail(const struct gg_report *report, const char *detail, size_t width,
                           struct gg_buf *out)
 {
-	enum { DETAIL_INDENT = 4 };
+	enum { DETAIL_INDENT = 4, NARROW = 28 };
 
 	GG_CLEANUP(gg_buf_done) struct gg_buf first = { 0 };
 	size_t separator_length;
 	const char *second = find_break(detail, &separator_length);
+	size_t first_length = second != NULL ? (size_t)(second - detail) : strlen(detail);
 
+	if (first_length > width && width < NARROW) {
+		gg_screen_text_break(out, DETAIL_INDENT);
+		width = gg_report_room(report, DETAIL_INDENT, LEAST_DETAIL);
+	}
 	if (second == NULL || gg_screen_text_length(detail) <= width) {
 		gg_screen_text_append(out, detail, width, report->figures.ascii);
 		return;
