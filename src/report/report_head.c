@@ -716,6 +716,16 @@ static bool has_java_vm(const struct gg_model *model)
 	return false;
 }
 
+/* Returns the words for the frames without a name that the module with most of them has. */
+static const char *part_in_module(const struct gg_model_unresolved *of)
+{
+	if (of->frame_count == 1)
+		return "it is in ";
+	if (of->worst_frame_count == of->frame_count)
+		return "all are in ";
+	return 2 * of->worst_frame_count > of->frame_count ? "most are in " : "many are in ";
+}
+
 void gg_report_append_unnamed(const struct gg_report *report, struct gg_buf *out)
 {
 	const struct gg_model_unresolved *of = &report->summary->unresolved;
@@ -727,7 +737,7 @@ void gg_report_append_unnamed(const struct gg_report *report, struct gg_buf *out
 	              of->all_frame_count, of->frame_count == 1 ? "has" : "have");
 	if (of->worst_module != 0)
 		gg_buf_printf(&text, "%s%s%s.",
-		              is_symbolized(report, of->worst_module) ? "most are in "
+		              is_symbolized(report, of->worst_module) ? part_in_module(of)
 		                                                      : "try 'geiger symbolize' (",
 		              report->model->modules[of->worst_module].name,
 		              is_symbolized(report, of->worst_module) ? "" : ")");
@@ -736,7 +746,7 @@ void gg_report_append_unnamed(const struct gg_report *report, struct gg_buf *out
 			&text,
 			"the agent's list of libraries was full (counter '" MODULES_DROPPED "').");
 	else if (gg_model_has_times(report->model))
-		gg_buf_printf(&text, "most are in code compiled at run time.%s",
+		gg_buf_printf(&text, "%scode compiled at run time.%s", part_in_module(of),
 		              has_java_vm(report->model)
 		                      ? " java -XX:+PreserveFramePointer shows whole stacks of "
 		                        "malloc's blocks, and -XX:+UnlockDiagnosticVMOptions "

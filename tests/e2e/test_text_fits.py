@@ -6,6 +6,8 @@ GEIGER, GOLDEN_PROFILE, LOOKS_PROFILE: programs.
 """
 
 import os
+import shutil
+import sqlite3
 import subprocess
 import sys
 
@@ -62,9 +64,51 @@ def in_pipe(profiles, locale):
     return problems
 
 
+def narrow(path):
+    """On 60 columns each row of `why` still says what it is, on a line of its own if need be."""
+    done = subprocess.run([GEIGER, "why", path], capture_output=True, check=False,
+                          env={**os.environ, "LC_ALL": "C.UTF-8", "COLUMNS": "60"})
+    text = done.stdout.decode()
+    for line in text.split("\n"):
+        if len(line) > 60:
+            yield f"{len(line)} columns: {line}"
+    for words in ("blocks are larger than requested", "free, on pages that live blocks hold"):
+        if words not in text:
+            yield f"no {words!r}: {text}"
+
+
+def forget_names(profile, in_plugin, elsewhere):
+    """So many frames of the plugin, and of other libraries, one each, lose their names."""
+    plugin, = profile.execute("select id from module where path like '%libplugin.so'").fetchone()
+    profile.execute("update module set status = 'no symbols' where id = ?", (plugin,))
+    moved = [17, 18, 19][:in_plugin]
+    lost = [1, 9, 22][:elsewhere]
+    profile.executemany("update frame set module = ? where id = ?", [(plugin, frame) for frame in moved])
+    profile.executemany("delete from line where frame = ?", [(frame,) for frame in moved + lost])
+
+
+def unnamed(path):
+    """How many of the frames without a name the module has that the report names."""
+    counts = ((1, 0, "1 of 23 frames has no name: it is in libplugin.so."),
+              (3, 0, "3 of 23 frames have no name: all are in libplugin.so."),
+              (3, 2, "5 of 23 frames have no name: most are in libplugin.so."),
+              (3, 3, "6 of 23 frames have no name: many are in libplugin.so."))
+    for in_plugin, elsewhere, wanted in counts:
+        shutil.copy(path, "unnamed.geiger")
+        profile = sqlite3.connect("unnamed.geiger")
+        forget_names(profile, in_plugin, elsewhere)
+        profile.commit()
+        profile.close()
+        text = subprocess.run([GEIGER, "report", "unnamed.geiger"], capture_output=True, check=True).stdout.decode()
+        if wanted not in text:
+            yield f"not {wanted!r}: {text}"
+
+
 def main():
     profiles = make_profiles()
     check("reports_fit_80_columns_in_a_pipe", *in_pipe(profiles, "C.UTF-8"))
+    check("why_says_what_its_rows_are_on_a_narrow_screen", *narrow("looks.geiger"))
+    check("frames_without_a_name_are_told_by_their_part", *unnamed("golden.geiger"))
     check("reports_are_ascii_in_the_locale_c", *in_pipe(profiles, "C"))
 
 
