@@ -45,7 +45,7 @@ CLASSES = os.environ.get("CLASSES", "classes")
 HERE = os.path.dirname(os.path.realpath(__file__))
 QUICK = ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]  # a VM that starts with less work
 SECONDS = 500  # the time limit of one program: for what hangs
-PROOF = {"truth": 100, "bias": 1, "live": 30, "same": 500, "kill": 200, "attach": 100, "again": 20, "socket": 2, "other": 1}
+PROOF = {"truth": 100, "bias": 1, "live": 30, "collections": 1, "same": 500, "kill": 200, "attach": 100, "again": 20, "socket": 2, "other": 1}
 checked = failed = 0
 figures = []  # of one part, for the summary
 
