@@ -289,7 +289,7 @@ def closed_output():
 
 
 def full_disk():
-    """A disk without room: the message names the file that was asked for, and nothing is left."""
+    """On a full disk the message names the file of the command line, and no part of it stays."""
     if os.getuid() != 0:
         skip("a_full_disk_is_named_and_nothing_is_left", "only root mounts")
         return

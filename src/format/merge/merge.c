@@ -113,21 +113,20 @@ static uint32_t sure_class(bool is_sure, double interval_bytes, uint32_t size_cl
 	return is_sure && interval_bytes > 1 && size_class < 64 ? 1 + size_class : 0;
 }
 
+/* True if each sample of the aggregate was nearly certain. */
 static bool is_surely_sampled(const struct gg_merge *merge,
                               const struct gg_profile_aggregate *aggregate)
 {
-	const struct gg_sums *sums = &aggregate->sums;
-	struct gg_folded folded = {
-		.sample_count = sums->sample_count,
-		.seen_bytes = sums->size_bytes,
-		.sampling_interval = aggregate->interval_bytes,
-		.scheme = merge->scheme,
-	};
+	struct gg_folded folded = { .scheme = merge->scheme,
+		                    .sampling_interval = aggregate->interval_bytes };
 
-	if (aggregate->size_class >= 64 || sums->sample_count == 0)
+	if (aggregate->size_class >= 64 || aggregate->sums.sample_count == 0)
 		return false;
+	folded.sample_count = aggregate->sums.sample_count;
+	folded.seen_bytes = aggregate->sums.size_bytes;
 	folded.most_bytes = UINT64_C(1) << aggregate->size_class;
-	folded.least_bytes = aggregate->size_class == 0 ? 0 : folded.most_bytes / 2 + 1;
+	if (aggregate->size_class > 0)
+		folded.least_bytes = folded.most_bytes / 2 + 1;
 	return gg_folded_share_of(&folded).is_sure;
 }
 
