@@ -140,6 +140,14 @@ bool gg_model_ends_last_of_pid(const struct gg_model *model, uint32_t process)
 	return true;
 }
 
+int64_t gg_model_exact_until(const struct gg_model *model,
+                             const struct gg_profile_aggregate *aggregate)
+{
+	if (aggregate->to_ns != GG_TIME_NONE || !aggregate->is_exact)
+		return aggregate->to_ns;
+	return model->process_until_ns[aggregate->process];
+}
+
 int64_t gg_model_process_end(const struct gg_model *model, uint32_t process)
 {
 	int64_t end_ns = model->processes[process].end_ns;

@@ -482,6 +482,12 @@ GG_MUST_CHECK int gg_model_find_until_ns(const struct gg_model *model, const uin
 int64_t gg_model_until_least(const struct gg_model *model, uint32_t process, int64_t until_ns);
 /* The time until which a sample's own process held it: its free, or process_until_ns. */
 int64_t gg_model_sample_until(const struct gg_model *model, const struct gg_model_sample *sample);
+/*
+ * The time until which a process held exact blocks: their free, or process_until_ns.  Other
+ * aggregates that were never freed are live at the end, unless they are left (records.h).
+ */
+int64_t gg_model_exact_until(const struct gg_model *model,
+                             const struct gg_profile_aggregate *aggregate);
 /* False if a process with the same pid ended later in the session, for example after exec(). */
 bool gg_model_ends_last_of_pid(const struct gg_model *model, uint32_t process);
 /* The end of the process, or of the model if the process still ran then. */

@@ -29,7 +29,8 @@ static void take_aggregate(struct gg_page_pick *pick, const struct gg_model *mod
 	pick->born_least_ns = aggregate->from_ns + 1;
 	if (aggregate->to_ns == GG_TIME_NONE) {
 		pick->born_ns = aggregate->from_ns + bucket;
-		pick->gone_ns = aggregate->is_left ? pick->born_ns : GG_TIME_NONE;
+		pick->gone_ns = aggregate->is_left ? pick->born_ns
+		                                   : gg_model_exact_until(model, aggregate);
 		pick->gone_least_ns = pick->gone_most_ns = pick->gone_ns;
 		pick->is_left = true;
 		return;

@@ -120,7 +120,7 @@ static bool find_block(const struct leaks_run *run, size_t number, struct gg_blo
 static bool find_exact(const struct leaks_run *run, const struct gg_profile_aggregate *aggregate,
                        struct gg_block *block)
 {
-	*block = gg_query_block_of_aggregate(aggregate);
+	*block = gg_query_block_of_aggregate(&run->filter, aggregate);
 	if (!aggregate->is_exact || !gg_query_filter_has_aggregate(&run->filter, aggregate) ||
 	    block->from_ns > run->end_ns)
 		return false;

@@ -586,10 +586,29 @@ static int64_t aggregate_bucket(const struct gg_profile_aggregate *aggregate)
 	                                                                : range;
 }
 
-struct gg_block gg_query_block_of_aggregate(const struct gg_profile_aggregate *aggregate)
+/* Exact blocks that were never freed, of a process whose end is known. */
+static struct gg_block exact_block(const struct gg_query_filter *filter,
+                                   const struct gg_profile_aggregate *aggregate)
+{
+	int64_t until_ns = gg_model_exact_until(filter->model, aggregate);
+
+	if (filter->untils != NULL)
+		until_ns = filter->untils[aggregate->process];
+	return (struct gg_block){ .from_ns = aggregate->from_ns + aggregate->bucket_ns,
+		                  .until_ns = until_ns,
+		                  .until_least_ns = until_ns,
+		                  .is_left = true,
+		                  .left_ns = gg_model_process_end(filter->model,
+		                                                  aggregate->process) };
+}
+
+struct gg_block gg_query_block_of_aggregate(const struct gg_query_filter *filter,
+                                            const struct gg_profile_aggregate *aggregate)
 {
 	int64_t bucket = aggregate_bucket(aggregate);
 
+	if (aggregate->to_ns == GG_TIME_NONE && aggregate->is_exact && !aggregate->is_left)
+		return exact_block(filter, aggregate);
 	if (aggregate->to_ns == GG_TIME_NONE)
 		return (struct gg_block){
 			.from_ns = aggregate->from_ns + bucket,
@@ -651,7 +670,7 @@ static bool is_aggregate_selected(const struct gg_query_filter *filter,
                                   const struct gg_profile_aggregate *aggregate)
 {
 	const struct gg_query *query = &filter->query;
-	struct gg_block block = gg_query_block_of_aggregate(aggregate);
+	struct gg_block block = gg_query_block_of_aggregate(filter, aggregate);
 
 	switch (query->metric) {
 	case GG_METRIC_LIVE:

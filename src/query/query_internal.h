@@ -63,7 +63,8 @@ bool gg_query_filter_is_apart(const struct gg_query_filter *filter);
 bool gg_query_filter_has_aggregate(const struct gg_query_filter *filter,
                                    const struct gg_profile_aggregate *aggregate);
 /* The time in which all samples of the aggregate certainly lived; until_ns <= from_ns: none. */
-struct gg_block gg_query_block_of_aggregate(const struct gg_profile_aggregate *aggregate);
+struct gg_block gg_query_block_of_aggregate(const struct gg_query_filter *filter,
+                                            const struct gg_profile_aggregate *aggregate);
 
 /*
  * The time by which all samples of the aggregate were gone, at some unknown time before: from its

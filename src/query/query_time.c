@@ -101,7 +101,7 @@ static void choose(struct gg_block *block, bool most)
 static struct gg_block aggregate_block(const struct gg_query_filter *filter,
                                        const struct gg_profile_aggregate *aggregate, bool most)
 {
-	struct gg_block block = gg_query_block_of_aggregate(aggregate);
+	struct gg_block block = gg_query_block_of_aggregate(filter, aggregate);
 
 	/* The changes at a tick are all at the tick. */
 	if (most && !aggregate->is_exact) {
@@ -452,7 +452,7 @@ static void tally_sample(const struct times *times, size_t number, const struct 
 /* An aggregate certainly lives while all its samples do, and may live while any of them may. */
 static void tally_aggregate(const struct times *times, const struct gg_profile_aggregate *aggregate)
 {
-	struct gg_block block = gg_query_block_of_aggregate(aggregate);
+	struct gg_block block = gg_query_block_of_aggregate(times->filter, aggregate);
 	struct gg_pick pick = { .aggregate = aggregate };
 	int64_t gone_ns = gg_query_filter_gone(times->filter, aggregate);
 

@@ -441,6 +441,16 @@ def look(name, path, note=None):
     check(f"every_command_has_the_same_numbers_of_{name}", *problems)
 
 
+def are_known(name, **wanted):
+    """Totals of exact counts are the program's own: one number, or at least and at most."""
+    totals, problems = answer("report", f"{name}.geiger")["totals"], []
+    for key, value in wanted.items():
+        least, most = value if isinstance(value, tuple) else (value, value)
+        if not least <= point(totals[key]) <= most:
+            problems.append(f"{key}: {point(totals[key])}, not {value}")
+    check(f"exact_totals_of_{name}_are_the_programs", *problems)
+
+
 def record(name, *command, status=0, environment=None, every=EVERY):
     """Records by samples; an interval of None records every allocation."""
     how = ["--exact"] if every is None else ["-i", every, "--seed", "7"]
@@ -488,9 +498,15 @@ def run():
     look("one_process", "one.geiger", record("one", PROGRAM, "work"))
     look("exact", "exact.geiger", record("exact", PROGRAM, "work", every=None))
     look("exact_forks", "exact_forks.geiger", record("exact_forks", PROGRAM, "forks", every=None))
+    # The parent keeps blocks of 1000, 20000 and 5000 bytes, and child i keeps 100 of 500 + 10 i.
+    parent = 300 * 1000 + 20 * 20000 + 10 * 5000
+    are_known("exact_forks", live_bytes=parent, left_bytes=parent + 100 * sum(500 + 10 * i for i in range(30)))
     look("forks", "forks.geiger", record("forks", PROGRAM, "forks"))
     turns = f"for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do {PROGRAM} work; done; true"
     look("processes_in_turn", "turns.geiger", record("turns", "sh", "-c", turns))
+    turns = f"{PROGRAM} work; {PROGRAM} work; sleep 0.05; true"
+    look("exact_processes_in_turn", "exact_turns.geiger", record("exact_turns", "sh", "-c", turns, every=None))
+    are_known("exact_turns", live_bytes=(0, 20000))  # the shell's
     leave_one_round("turns.geiger", "shares.geiger")
     look("processes_that_share_pages_with_others", "shares.geiger")
     look("killed", "killed.geiger", record("killed", PROGRAM, "killed", status=137))

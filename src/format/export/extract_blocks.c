@@ -55,7 +55,8 @@ static struct gg_extract_block block_of_aggregate(const struct gg_model *model,
 	if (bucket <= 0 || bucket > range)
 		bucket = range;
 	block.alloc_ns = aggregate->from_ns + bucket;
-	block.free_ns = aggregate->to_ns - bucket + 1;
+	block.free_ns = aggregate->to_ns == GG_TIME_NONE ? gg_model_exact_until(model, aggregate)
+	                                                 : aggregate->to_ns - bucket + 1;
 	if (block.free_ns < block.alloc_ns)
 		block.free_ns = block.alloc_ns;
 	return block;

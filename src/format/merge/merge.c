@@ -134,7 +134,10 @@ static int add_aggregate(const struct gg_profile_aggregate *aggregate, void *con
 {
 	struct gg_merge *merge = context;
 	const struct gg_sums *sums = &aggregate->sums;
-	enum gg_merge_fate fate = aggregate->is_left ? GG_MERGE_LEFT : GG_MERGE_LIVE;
+	bool is_left = aggregate->is_left ||
+	               (aggregate->is_exact &&
+	                gg_merge_groups_has_ended(&merge->groups, aggregate->process));
+	enum gg_merge_fate fate = is_left ? GG_MERGE_LEFT : GG_MERGE_LIVE;
 	struct gg_merge_part part = { .size_class = aggregate->size_class,
 		                      .interval_bytes = aggregate->interval_bytes };
 	struct gg_merge_key key;
