@@ -311,7 +311,7 @@ const char gg_schema_views[] =
 	"    select to_ns - bucket_ns, min(99, (to_ns - bucket_ns) * 100 / end) + 1, -bytes, -count, 0, 0, 0\n"
 	"    from coarse, span where to_ns - from_ns > 2 * bucket_ns\n"
 	"    union all\n"
-	/* What an exact process held ended with it, as samples do. */
+	/* Exact blocks end with their process, as samples do. */
 	"    select until_ns, min(99, until_ns * 100 / end) + 1, -bytes, -count, 0, 0, -bytes\n"
 	"    from coarse join v_process_end on v_process_end.process = coarse.process, span\n"
 	"    where to_ns is null and until_ns is not null and coalesce(lost, 0) & 10 = 8),\n"

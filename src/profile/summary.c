@@ -70,7 +70,7 @@ static int add_aggregate(const struct gg_profile_aggregate *aggregate, void *con
 	gg_metric_sum_add(&summary->stacks[aggregate->stack].allocated, &sum);
 	if (aggregate->to_ns == GG_TIME_NONE)
 		gg_metric_sum_add(&summary->stacks[aggregate->stack].left, &sum);
-	/* What an exact process held ended with it, as samples do. */
+	/* Exact blocks end with their process, as samples do. */
 	if (aggregate->to_ns == GG_TIME_NONE && !aggregate->is_left &&
 	    (!aggregate->is_exact ||
 	     gg_sample_sums_ends_last(&summary->samples, aggregate->process)))

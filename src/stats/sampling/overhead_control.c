@@ -28,12 +28,12 @@ enum { PRECISE_SAMPLES = 64 };
 #define LEAST_PART 0.05
 
 /*
- * A debt leaves samples this part of what hooks leave; more in the first SHORT_NS of the program's
- * time, because a short program is worth a profile.
+ * A debt leaves samples this part of what hooks leave; more in the first SHORT_RUN_NS of the
+ * program's time, because a short program is worth a profile.
  */
 #define DEBT_LEAST_PART  0.1
 #define SHORT_LEAST_PART 0.3
-#define SHORT_NS         2000e6
+#define SHORT_RUN_NS     2000e6
 
 /* Credit raises the share by no more than this factor. */
 #define MOST_PART 1.1
@@ -109,7 +109,7 @@ static double left_share(const struct gg_overhead_control *c)
 static double share_of_samples(const struct gg_overhead_control *c)
 {
 	double left = left_share(c), corrected = left - c->debt_ns / DEBT_NS;
-	double part = c->program_ns < SHORT_NS ? SHORT_LEAST_PART : DEBT_LEAST_PART;
+	double part = c->program_ns < SHORT_RUN_NS ? SHORT_LEAST_PART : DEBT_LEAST_PART;
 	double least = at_least(left * part, c->options.share * LEAST_PART);
 
 	return at_most(at_least(corrected, least), left * MOST_PART);
