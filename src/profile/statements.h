@@ -193,7 +193,7 @@ void gg_compaction_free(struct gg_compaction *compaction);
 
 /* --- statements.c: errors, statements, rows ----------------------------------------------- */
 
-/* Returns the name of the file for errors: the one that the user gave, also while it is unfinished. */
+/* Returns the name of the file for errors: that of the user, also while it is unfinished. */
 const char *gg_database_place(const struct gg_profile *profile);
 
 /* Fills the error from an SQLite result; its place is the file.  Returns -Exxx. */
