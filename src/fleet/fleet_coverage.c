@@ -12,7 +12,7 @@
  * Own senders      A sender of geiger's says when it ends.  It held nothing from that slot up to
  *                  its next report.  Before its first report, and after its last one, it held
  *                  nothing in the slots in which another sender of its host reported: a host
- *                  that is there would report for it, too.  A slot that it missed between two
+ *                  that is there would have reported it.  A slot that it missed between two
  *                  reports is lacking, whichever other senders of the host reported it.
  * Other agents     never say that a process has ended, so the rows tell when it ran: from its first
  *                  slot to its last one.  It held nothing before and after.  A slot that it

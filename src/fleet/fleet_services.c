@@ -12,7 +12,7 @@
 #include "fleet/fleet_statements.h"
 #include "stats/estimate/interval.h"
 
-/* What the hosts of a row hold whose stacks are in the store. */
+/* The memory of a row's hosts whose stacks are in the store. */
 struct selected_live {
 	struct gg_tally tally;
 	double live_bytes; /* as the hosts report it */

@@ -17,20 +17,20 @@
 #define GG_FLEET_RECEIVER_KEY "geiger.receiver"
 
 enum gg_fleet_statement {
-	GG_FLEET_SERVICES,       /* all series of all services */
-	GG_FLEET_SERIES,         /* the series of a service, with labels */
-	GG_FLEET_HOSTS,          /* the names of the hosts of senders in a window */
-	GG_FLEET_LAST_SLOT,      /* the latest slot of a service, and its first */
-	GG_FLEET_PEAK_SLOT,      /* the slot with most live bytes */
-	GG_FLEET_PROCESSES,      /* what each series and sender had in a window */
-	GG_FLEET_COVERAGE,       /* the slots that each sender reported */
-	GG_FLEET_LIVES,          /* the first and last slots of senders, and who are other agents */
-	GG_FLEET_SIGNS,          /* when the receiver of another agent's process was last heard */
-	GG_FLEET_SLOTS,          /* the senders of each slot, their shares and resident bytes */
-	GG_FLEET_SERVICE_LIVE,   /* sums over the last snapshots, by series */
-	GG_FLEET_SERVICE_FOLDED, /* the same of sums that hosts folded */
-	GG_FLEET_LIVE_TALLIES,   /* sums over snapshots, by series, host group and stack */
-	GG_FLEET_LIVE_SLOTS,     /* the same sums by slot and host group */
+	GG_FLEET_SERVICES,  /* all series of all services */
+	GG_FLEET_SERIES,    /* the series of a service, with labels */
+	GG_FLEET_HOSTS,     /* the names of the hosts of senders in a window */
+	GG_FLEET_LAST_SLOT, /* the latest slot of a service, and its first */
+	GG_FLEET_PEAK_SLOT, /* the slot with most live bytes */
+	GG_FLEET_PROCESSES, /* what each series and sender had in a window */
+	GG_FLEET_COVERAGE,  /* the slots that each sender reported */
+	GG_FLEET_LIVES, /* the first and last slots of senders, and whether they are other agents */
+	GG_FLEET_SIGNS, /* when the receiver of another agent's process was last heard */
+	GG_FLEET_SLOTS, /* the senders of each slot, their shares and resident bytes */
+	GG_FLEET_SERVICE_LIVE,      /* sums over the last snapshots, by series */
+	GG_FLEET_SERVICE_FOLDED,    /* the same of sums that hosts folded */
+	GG_FLEET_LIVE_TALLIES,      /* sums over snapshots, by series, host group and stack */
+	GG_FLEET_LIVE_SLOTS,        /* the same sums by slot and host group */
 	GG_FLEET_ALLOCATED_TALLIES, /* sums over what was allocated in a window */
 	GG_FLEET_FREED_TALLIES,
 	GG_FLEET_FOLDED_TALLIES, /* sums that hosts folded: stacks with many sizes */

@@ -25,7 +25,7 @@
 struct gg_slot_sum {
 	uint32_t slot_s;
 	double live_bytes, low, high; /* 0, 0, INFINITY: no host of the slot was drawn */
-	double rss_bytes;             /* of all hosts in the slot; -1: some process has none */
+	double rss_bytes;             /* of all hosts in the slot; -1: unknown for some process */
 };
 
 struct gg_slot_sums {
