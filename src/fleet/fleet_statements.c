@@ -350,9 +350,8 @@ static const char *const statements[GG_FLEET_STATEMENT_COUNT] = {
 		"host FROM {db}.process WHERE service = {service} AND " AROUND ") GROUP BY host) "
 		"AS senders ANY LEFT JOIN (SELECT toString(receiver) AS heard_by, "
 		"max(toUInt32(at)) AS seen FROM {db}.batch WHERE day >= "
-		"toDate(toDateTime(greatest({early}, 172800))) - 1 AND at >= toDateTime({early}) AND at < "
-		"toDateTime({late}) GROUP BY heard_by) AS signs USING heard_by ORDER BY host "
-		"FORMAT RowBinary",
+		"toDate(toDateTime(greatest({early}, 172800))) - 1 AND at >= toDateTime({early}) "
+		"GROUP BY heard_by) AS signs USING heard_by ORDER BY host FORMAT RowBinary",
 	[GG_FLEET_SLOTS] =
 		"SELECT toUInt32(slot) AS s, host, toUInt64(sum(processes)) AS running, "
 		"toUInt32(max(selected_ppm)) AS selected, toFloat64(sum(rss)) AS resident, "
