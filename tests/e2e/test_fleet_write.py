@@ -167,7 +167,14 @@ def functions_of(store, service):
 
 def test_symbols(store, receiver):
     """A host runs a stripped program; the operator has the debug file, and another build."""
-    program, other = os.environ["FLEET_PROGRAM"], os.environ["GEIGER"]
+    program, other = os.path.abspath("another-build"), os.environ["GEIGER"]
+    subprocess.run(["objcopy", "--dump-section", ".note.gnu.build-id=note", os.environ["FLEET_PROGRAM"], "same"],
+                   check=True)
+    with open("note", "r+b") as note:  # the store has names for the build of test_record()
+        note.seek(-8, os.SEEK_END)
+        note.write(os.urandom(8))
+    subprocess.run(["objcopy", "--update-section", ".note.gnu.build-id=note", os.environ["FLEET_PROGRAM"], program],
+                   check=True)
     subprocess.run(["strip", "-o", "stripped", program], check=True)
     subprocess.run(["objcopy", "--only-keep-debug", program, "anything.debug"], check=True)
     done = record("stripped.geiger", receiver, "stripped", "./stripped", "5")
