@@ -14,6 +14,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "base/address_name.h"
 #include "base/varint.h"
 
 enum { SEGMENT_DIGITS = 16, SECONDS_PER_DAY = 86400 };
@@ -441,6 +442,16 @@ static void put_offsets(struct block_writer *writer, const struct gg_fleet_frame
 			}                                                                   \
 	} while (false)
 
+/* A host that knows only the address of a function takes its name from no other one. */
+static uint32_t resolved_of(const struct gg_fleet_definitions *definitions,
+                            const struct gg_fleet_frame *frame, uint64_t now_s)
+{
+	const struct gg_fleet_line *last =
+		&definitions->lines.items[frame->first_line + frame->line_count - 1];
+
+	return gg_address_name_is(last->function, NULL) ? 1 : (uint32_t)now_s;
+}
+
 static int add_symbols(struct gg_segment *segment, const struct gg_fleet_definitions *definitions,
                        const uint64_t *frame_ids, uint32_t *numbers, uint64_t now_s)
 {
@@ -453,7 +464,8 @@ static int add_symbols(struct gg_segment *segment, const struct gg_fleet_definit
 	if (add_block(segment, "symbol", 5, count, &writer) == NULL)
 		return -ENOMEM;
 	COLUMN(&writer, "frame", "UInt64", put_u64, frame_ids[numbers[i]]);
-	COLUMN(&writer, "resolved", "DateTime", put_u32, (uint32_t)now_s);
+	COLUMN(&writer, "resolved", "DateTime", put_u32,
+	       resolved_of(definitions, &frames[numbers[i]], now_s));
 	put_column(&writer, "functions", "Array(String)");
 	put_offsets(&writer, frames, numbers);
 	LINES(&writer, put_text, line->function);
