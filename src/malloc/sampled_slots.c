@@ -31,7 +31,7 @@ struct class_slots {
 static struct class_slots classes[GG_MALLOC_CLASS_COUNT];
 static uint64_t live_count, dropped_count;
 
-/* Where the structs of all slabs stand, one behind the other: with few samples most are short. */
+/* The structs of all slabs, one behind the other.  With few samples most of them are short. */
 struct tables {
 	uint64_t used_bytes; /* more than TABLES_BYTES if a table found no room */
 	char memory[TABLES_BYTES - 64] __attribute__((aligned(64)));
