@@ -63,105 +63,66 @@ __attribute__((used)) void *gg_own_dlopen_next(int *mode)
 }
 
 /*
- * Each keeps the arguments in its frame, where gg_own_dlopen_next() changes the mode, and jumps
- * with the stack of its caller.
+ * A function that keeps its arguments in its frame, where `find` changes the mode, and then jumps
+ * with the stack of its caller.  `pass`: the instruction that passes the address of the mode.
  */
 #if defined(__x86_64__)
-__asm__(".pushsection .text\n"
-        ".globl dlopen\n"
-        ".type dlopen, @function\n"
-        ".p2align 4\n"
-        "dlopen:\n"
-        "	.cfi_startproc\n"
-        "	endbr64\n"
-        "	subq $24, %rsp\n"
-        "	.cfi_adjust_cfa_offset 24\n"
-        "	movq %rdi, (%rsp)\n"
-        "	movl %esi, 8(%rsp)\n"
-        "	leaq 8(%rsp), %rdi\n"
-        "	call gg_own_dlopen_next\n"
-        "	movq (%rsp), %rdi\n"
-        "	movl 8(%rsp), %esi\n"
-        "	addq $24, %rsp\n"
-        "	.cfi_adjust_cfa_offset -24\n"
-        "	jmp *%rax\n"
-        "	.cfi_endproc\n"
-        ".size dlopen, .-dlopen\n"
-        ".globl dlmopen\n"
-        ".type dlmopen, @function\n"
-        ".p2align 4\n"
-        "dlmopen:\n"
-        "	.cfi_startproc\n"
-        "	endbr64\n"
-        "	subq $24, %rsp\n"
-        "	.cfi_adjust_cfa_offset 24\n"
-        "	movq %rdi, (%rsp)\n"
-        "	movq %rsi, 8(%rsp)\n"
-        "	movl %edx, 16(%rsp)\n"
-        "	leaq 16(%rsp), %rsi\n"
-        "	call gg_own_dlopen_next_in\n"
-        "	movq (%rsp), %rdi\n"
-        "	movq 8(%rsp), %rsi\n"
-        "	movl 16(%rsp), %edx\n"
-        "	addq $24, %rsp\n"
-        "	.cfi_adjust_cfa_offset -24\n"
-        "	jmp *%rax\n"
-        "	.cfi_endproc\n"
-        ".size dlmopen, .-dlmopen\n"
-        ".popsection\n");
+#define JUMPING(name, find, pass)               \
+	__asm__(".pushsection .text\n"          \
+	        ".globl " name "\n"             \
+	        ".type " name ", @function\n"   \
+	        ".p2align 4\n" name ":\n"       \
+	        "	.cfi_startproc\n"             \
+	        "	endbr64\n"                    \
+	        "	subq $24, %rsp\n"             \
+	        "	.cfi_adjust_cfa_offset 24\n"  \
+	        "	movq %rdi, (%rsp)\n"          \
+	        "	movq %rsi, 8(%rsp)\n"         \
+	        "	movq %rdx, 16(%rsp)\n"        \
+	        "	" pass "\n"             \
+	        "	call " find "\n"        \
+	        "	movq (%rsp), %rdi\n"          \
+	        "	movq 8(%rsp), %rsi\n"         \
+	        "	movq 16(%rsp), %rdx\n"        \
+	        "	addq $24, %rsp\n"             \
+	        "	.cfi_adjust_cfa_offset -24\n" \
+	        "	jmp *%rax\n"                  \
+	        "	.cfi_endproc\n"               \
+	        ".size " name ", .-" name "\n"  \
+	        ".popsection\n")
+JUMPING("dlopen", "gg_own_dlopen_next", "leaq 8(%rsp), %rdi");
+JUMPING("dlmopen", "gg_own_dlopen_next_in", "leaq 16(%rsp), %rsi");
 #elif defined(__aarch64__)
-__asm__(".pushsection .text\n"
-        ".globl dlopen\n"
-        ".type dlopen, %function\n"
-        ".p2align 4\n"
-        "dlopen:\n"
-        "	.cfi_startproc\n"
-        "	hint #34\n" /* a target of indirect jumps */
-        "	stp x29, x30, [sp, #-48]!\n"
-        "	.cfi_def_cfa_offset 48\n"
-        "	.cfi_offset 29, -48\n"
-        "	.cfi_offset 30, -40\n"
-        "	mov x29, sp\n"
-        "	str x0, [sp, #16]\n"
-        "	str w1, [sp, #24]\n"
-        "	add x0, sp, #24\n"
-        "	bl gg_own_dlopen_next\n"
-        "	mov x16, x0\n"
-        "	ldr x0, [sp, #16]\n"
-        "	ldr w1, [sp, #24]\n"
-        "	ldp x29, x30, [sp], #48\n"
-        "	.cfi_restore 30\n"
-        "	.cfi_restore 29\n"
-        "	.cfi_def_cfa_offset 0\n"
-        "	br x16\n"
-        "	.cfi_endproc\n"
-        ".size dlopen, .-dlopen\n"
-        ".globl dlmopen\n"
-        ".type dlmopen, %function\n"
-        ".p2align 4\n"
-        "dlmopen:\n"
-        "	.cfi_startproc\n"
-        "	hint #34\n"
-        "	stp x29, x30, [sp, #-48]!\n"
-        "	.cfi_def_cfa_offset 48\n"
-        "	.cfi_offset 29, -48\n"
-        "	.cfi_offset 30, -40\n"
-        "	mov x29, sp\n"
-        "	stp x0, x1, [sp, #16]\n"
-        "	str w2, [sp, #32]\n"
-        "	add x1, sp, #32\n"
-        "	bl gg_own_dlopen_next_in\n"
-        "	mov x16, x0\n"
-        "	ldp x0, x1, [sp, #16]\n"
-        "	ldr w2, [sp, #32]\n"
-        "	ldp x29, x30, [sp], #48\n"
-        "	.cfi_restore 30\n"
-        "	.cfi_restore 29\n"
-        "	.cfi_def_cfa_offset 0\n"
-        "	br x16\n"
-        "	.cfi_endproc\n"
-        ".size dlmopen, .-dlmopen\n"
-        ".popsection\n");
+/* The hint marks a target of indirect jumps. */
+#define JUMPING(name, find, pass)              \
+	__asm__(".pushsection .text\n"         \
+	        ".globl " name "\n"            \
+	        ".type " name ", %function\n"  \
+	        ".p2align 4\n" name ":\n"      \
+	        "	.cfi_startproc\n"            \
+	        "	hint #34\n"                  \
+	        "	stp x29, x30, [sp, #-48]!\n" \
+	        "	.cfi_def_cfa_offset 48\n"    \
+	        "	.cfi_offset 29, -48\n"       \
+	        "	.cfi_offset 30, -40\n"       \
+	        "	mov x29, sp\n"               \
+	        "	stp x0, x1, [sp, #16]\n"     \
+	        "	str x2, [sp, #32]\n"         \
+	        "	" pass "\n"            \
+	        "	bl " find "\n"         \
+	        "	mov x16, x0\n"               \
+	        "	ldp x0, x1, [sp, #16]\n"     \
+	        "	ldr x2, [sp, #32]\n"         \
+	        "	ldp x29, x30, [sp], #48\n"   \
+	        "	.cfi_restore 30\n"           \
+	        "	.cfi_restore 29\n"           \
+	        "	.cfi_def_cfa_offset 0\n"     \
+	        "	br x16\n"                    \
+	        "	.cfi_endproc\n"              \
+	        ".size " name ", .-" name "\n" \
+	        ".popsection\n")
+JUMPING("dlopen", "gg_own_dlopen_next", "add x0, sp, #24");
+JUMPING("dlmopen", "gg_own_dlopen_next_in", "add x1, sp, #32");
 #else
 #error "own_dlopen.c knows x86-64 and aarch64"
 #endif
