@@ -4,7 +4,7 @@
 #
 # test_malloc_life.sh - libgeiger-malloc.so through the life of processes and threads.  $1: the
 # library, $2: the library with delays at every atomic operation, $3: life_program, $4: an audit
-# library, $5: deep_module, $6: first_allocator, $7: how life_program finds deep_module by its own
+# library, $5: deep_module, $6: slow_allocator, $7: how life_program finds deep_module by its own
 # list of folders
 . "$(dirname "$0")/../test.sh"
 library=$1 chaos=$2 program=$3 audit=$4 deep=$5 first=$6 deep_name=$7
