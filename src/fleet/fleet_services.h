@@ -4,7 +4,7 @@
  *
  *   GG_CLEANUP(gg_fleet_services_done) struct gg_fleet_services services = { 0 };
  *
- *   gg_fleet_services_of(&services, &store, "default", 0, UINT32_MAX, error);
+ *   gg_fleet_services_of(&services, &store, "default", 0, UINT32_MAX, 0.95, error);
  *
  * Threads  any, each with a store of its own.
  */
