@@ -405,7 +405,7 @@ def collections(jdk, _count):
         check(f"{name}_says_what_is_left_out", told["collected_processes"] == 1 and told["younger_samples"] > 100 and
               "survived the last full" in text and "Left out:" in text, told, text[:900])
         check(f"{name}_lines_fit", all(len(line) <= 80 for line in text.splitlines() if line.startswith("Java")), text)
-        events = run([GEIGER, "sql", "a.geiger", "select count(*) from event where kind = 'collection'"]).stdout.decode()
+        events = run([GEIGER, "sql", "a.geiger", "select count(*) from event where kind = 'full_collection'"]).stdout.decode()
         check(f"{name}_the_profile_keeps_times", int(events.split()[-1]) >= 1, events)
     record("a.geiger", [*jdk.work[:-1], "-XX:-UsePerfData", "Work", "survive", "1", "3000"], "8k")
     check(f"{jdk.name}_without_its_counts_nothing_is_claimed", leaks("a.geiger")[0]["collected_processes"] == 0)

@@ -124,5 +124,5 @@ JUMPING("dlmopen", "gg_own_dlopen_next_in", "leaq 16(%rsp), %rsi");
 JUMPING("dlopen", "gg_own_dlopen_next", "add x0, sp, #24");
 JUMPING("dlmopen", "gg_own_dlopen_next_in", "add x1, sp, #32");
 #else
-#error "own_dlopen.c knows x86-64 and aarch64"
+_Static_assert(0, "own_dlopen.c knows x86-64 and aarch64");
 #endif
