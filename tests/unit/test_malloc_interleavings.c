@@ -261,7 +261,7 @@ static bool run(const struct scenario *scenario)
 /* Makes the list the next one of the search.  False: the search has visited all lists. */
 static bool next_order(unsigned preemptions)
 {
-	unsigned before[DECISIONS_MAX];
+	unsigned before[DECISIONS_MAX] = { 0 };
 	unsigned sum = 0;
 
 	for (uint32_t i = 0; i < order->count; i++) {
