@@ -14,6 +14,7 @@
 #include "page/page_names.h"
 #include "page/page_run.h"
 #include "query/leaks.h"
+#include "report/figure.h"
 #include "report/report_leaks.h"
 
 /* Rows and stack traces are limited, because nobody reads long stacks of the last rows. */
@@ -21,11 +22,10 @@ enum { ROW_COUNT_MAX = 200, PATH_MAX_FRAMES = 256 };
 
 static void write_range(struct gg_json *json, const char *name, const struct gg_range *range)
 {
-	gg_json_open(json, name, '{');
-	gg_json_number(json, "estimate", range->estimate);
-	gg_json_number(json, "low", range->low);
-	gg_json_number(json, "high", range->high);
-	gg_json_close(json);
+	struct gg_figure figure = gg_figure_between(range->estimate, range->low, range->high,
+	                                            GG_BYTES);
+
+	gg_report_json_figure(json, name, &figure);
 }
 
 static void write_stack(struct gg_page_run *run, uint32_t stack, struct gg_json *json)
@@ -86,11 +86,11 @@ int gg_page_leaks_write(struct gg_page_run *run, struct gg_json *json)
 {
 	struct gg_leaks *leaks;
 	size_t limit = run->rows < ROW_COUNT_MAX ? run->rows : ROW_COUNT_MAX;
-	int status = gg_leaks_run(run->model,
-	                          &(struct gg_leaks_query){ .confidence = run->options->confidence,
-	                                                    .limit = limit,
-	                                                    .counts_uncollected = true },
-	                          &leaks, run->error);
+	int status = gg_leaks_run(
+		run->model,
+		&(struct gg_leaks_query){ .confidence = run->options->confidence, .limit = limit },
+		&leaks, run->error);
+	GG_CLEANUP(gg_buf_done) struct gg_buf collections = { 0 };
 
 	if (status == -ENOTSUP) { /* sums of live memory have no times, so growth is unknown */
 		gg_json_text(json, "leaks", NULL);
@@ -105,6 +105,9 @@ int gg_page_leaks_write(struct gg_page_run *run, struct gg_json *json)
 	write_range(json, "old_bytes", &leaks->old_bytes);
 	gg_json_number(json, "unseen_bytes", leaks->unseen_bytes);
 	gg_json_number(json, "run_ns", (double)run->model->end_ns);
+	gg_report_leaks_collections(&(struct gg_figure_style){ 0 }, leaks, &collections);
+	if (collections.length > 0)
+		gg_json_text(json, "collections", gg_buf_text(&collections));
 	gg_report_leaks_json_classes(json, leaks);
 	gg_json_open(json, "rows", '[');
 	for (size_t i = 0; i < leaks->row_count && i < limit; i++)

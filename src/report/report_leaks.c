@@ -287,39 +287,45 @@ static void append_given_back(const struct gg_report *report, int64_t given_back
 	                                report->figures.ascii);
 }
 
-/* Appends what a Java heap counts: a dead object is found by a collection alone. */
-static void append_collections(const struct gg_report *report, const struct gg_leaks *leaks,
-                               struct gg_buf *out)
+void gg_report_leaks_collections(const struct gg_figure_style *style, const struct gg_leaks *leaks,
+                                 struct gg_buf *out)
 {
 	const struct gg_leak_collections *sums = &leaks->collections;
 	size_t without = sums->process_count - sums->collected_count;
-	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
 
 	if (sums->collected_count > 0) {
-		gg_buf_append_text(&text,
+		gg_buf_append_text(out,
 		                   "Java: counted is what survived the last full collection, at ");
-		gg_report_append_time(sums->first_ns, &text);
+		gg_report_append_time(sums->first_ns, out);
 		if (sums->last_ns != sums->first_ns) {
-			gg_buf_append_text(&text, " to ");
-			gg_report_append_time(sums->last_ns, &text);
+			gg_buf_append_text(out, " to ");
+			gg_report_append_time(sums->last_ns, out);
 		}
-		gg_buf_append_text(&text, ".");
+		gg_buf_append_text(out, ".");
 	}
 	if (sums->younger_sample_count > 0) {
-		gg_buf_append_text(&text, " Left out: ");
-		gg_figure_append_number(&report->figures, sums->younger_bytes, GG_BYTES, &text);
-		gg_buf_append_text(&text, " that came later and may be dead (--uncollected: with "
-		                          "them).");
+		gg_buf_append_text(out, " Left out: ");
+		gg_figure_append_number(style, sums->younger_bytes, GG_BYTES, out);
+		gg_buf_append_text(out, " that came later and may be dead (--uncollected: with "
+		                        "them).");
 	}
 	if (without > 0) {
-		gg_buf_printf(&text, "%s%s", text.length > 0 ? " " : "Java: ",
+		gg_buf_printf(out, "%s%s", out->length > 0 ? " " : "Java: ",
 		              sums->collected_count > 0 ? "In other processes, " : "");
-		gg_figure_append_number(&report->figures, sums->uncollected_bytes, GG_BYTES, &text);
-		gg_buf_append_text(&text,
+		gg_figure_append_number(style, sums->uncollected_bytes, GG_BYTES, out);
+		gg_buf_append_text(out,
 		                   " are live or not yet collected, because geiger saw no full "
 		                   "collection there: 'jcmd PID GC.run' makes one (with the "
 		                   "collectors Serial, Parallel and G1).");
 	}
+}
+
+static void append_collections(const struct gg_report *report, const struct gg_leaks *leaks,
+                               struct gg_buf *out)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
+
+	gg_report_leaks_collections(&report->figures, leaks, &text);
 	if (text.length == 0)
 		return;
 	gg_screen_text_append_paragraph(out, gg_buf_text(&text), report->width,

@@ -28,6 +28,13 @@ void gg_report_leaks_text(const struct gg_report *report, const struct gg_leaks 
 void gg_report_leaks_json(const struct gg_report *report, const struct gg_leaks *leaks,
                           const struct gg_leak_gate *gate, struct gg_buf *out);
 
+/*
+ * Appends to an empty buffer which objects of Java count, because only a collection finds the dead
+ * ones; nothing if there is no Java heap.
+ */
+void gg_report_leaks_collections(const struct gg_figure_style *style, const struct gg_leaks *leaks,
+                                 struct gg_buf *out);
+
 /* Writes the member "classes": for each class, its number of stacks and its live bytes. */
 void gg_report_leaks_json_classes(struct gg_json *json, const struct gg_leaks *leaks);
 

@@ -23,8 +23,10 @@ GEIGER: the command.  JVM_ADAPTER: libgeiger-jvm.so.  OTHER_AGENT: the library o
 JDKS: folders of JDKs; by default those below /usr/lib/jvm.  CLASSES: what jvm/*.java gives; by
 default the oldest JDK compiles it.
 """
+import base64
 import ctypes
 import glob
+import gzip
 import json
 import math
 import os
@@ -371,10 +373,20 @@ def live(jdk, count):
 # --- leaks ---
 
 
+def leaks_reply(profile, *options):
+    return json.loads(run([GEIGER, "leaks", "--json", "-n", "0", *options, profile]).stdout)
+
+
+def page_leaks(profile):
+    run([GEIGER, "html", "-o", "a.html", profile])
+    with open("a.html", encoding="utf-8") as page:
+        packed = re.search(r'id="geiger-data">([^<]*)<', page.read()).group(1)
+    return json.loads(gzip.decompress(base64.b64decode(packed)))["leaks"]
+
+
 def leaks(profile, *options):
     """The reply, and live samples by the functions of Work that allocated."""
-    done = run([GEIGER, "leaks", "--json", "-n", "0", *options, profile])
-    reply = json.loads(done.stdout)
+    reply = leaks_reply(profile, *options)
     by_function = {}
     for row in reply["rows"]:
         names = [frame["function"] for frame in row["stack"] if frame["function"].startswith("Work.")]
@@ -405,6 +417,10 @@ def collections(jdk, _count):
         check(f"{name}_says_what_is_left_out", told["collected_processes"] == 1 and told["younger_samples"] > 100 and
               "survived the last full" in text and "Left out:" in text, told, text[:900])
         check(f"{name}_lines_fit", all(len(line) <= 80 for line in text.splitlines() if line.startswith("Java")), text)
+        page = page_leaks("a.geiger")
+        check(f"{name}_the_page_has_the_same", "survived the last full" in page["collections"] and
+              math.isclose(page["live_bytes"]["estimate"], leaks_reply("a.geiger")["live_bytes"]["estimate"],
+                           rel_tol=1e-6), page)
         events = run([GEIGER, "sql", "a.geiger", "select count(*) from event where kind = 'full_collection'"]).stdout.decode()
         check(f"{name}_the_profile_keeps_times", int(events.split()[-1]) >= 1, events)
     record("a.geiger", [*jdk.work[:-1], "-XX:-UsePerfData", "Work", "survive", "1", "3000"], "8k")

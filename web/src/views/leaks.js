@@ -214,6 +214,7 @@ export const leaksView = {
 					` in ${stacks}; older than a tenth of the run: `,
 					element('b', {}, old),
 					'. Of the whole run.',
+					leaks.collections && element('span', {}, ` ${leaks.collections}`),
 					leaks.has_history === false &&
 						element(
 							'span',
