@@ -51,9 +51,21 @@ def text_of(size):
     return ""
 
 
+def _count_text(count):
+    """Such as "151 k", as reports print it."""
+    for unit in ("", " k", " M", " G"):
+        if count < 999.5 or unit == " G":
+            return f"{count:.0f}" if unit == "" else f"{count:#.3g}".rstrip(".") + unit
+        count /= 1000
+    return ""
+
+
 def _interval_text(estimate):
     if estimate["low"] == estimate["high"]:
         return f"{text_of(estimate['estimate'])} exactly"
+    if text_of(estimate["low"]) == text_of(estimate["high"]):
+        reach = max(estimate["high"] - estimate["estimate"], estimate["estimate"] - estimate["low"])
+        return f"{text_of(estimate['estimate'])} ± {100 * reach / estimate['estimate']:.2g} %"
     return (
         f"{text_of(estimate['estimate'])} ({text_of(estimate['low'])} to {text_of(estimate['high'])})"
     )
@@ -504,7 +516,7 @@ class Plugin:
             write(f"{name}")
             write(
                 f"  peak {_interval_text(result['peak'])}, left {_interval_text(result['left'])}, "
-                f"{allocations:.3g} allocations"
+                f"{_count_text(allocations)} allocations"
             )
             for line in result["lines"]:
                 write("    " + line)
