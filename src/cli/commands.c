@@ -76,6 +76,8 @@ static const struct gg_command *find_in(const struct gg_command *const *list, co
 	}
 	if (nearest.name != NULL)
 		snprintf(advice, sizeof(advice), "Did you mean '%s'?", nearest.name);
+	else if (family == NULL && strcmp(word, "version") == 0)
+		snprintf(advice, sizeof(advice), "'geiger --version' prints it.");
 	else if (family != NULL)
 		snprintf(advice, sizeof(advice), "'geiger help %s' lists the commands.",
 		         family->name);

@@ -61,7 +61,7 @@ void gg_suggest(struct gg_suggestion *nearest, const char *typed, const char *kn
 	 * A typed text that begins the name needs many insertions, but it is the likeliest
 	 * abbreviation of it.
 	 */
-	if (2 * distance > longer && strncmp(typed, known, typed_length) != 0)
+	if (3 * distance > longer && strncmp(typed, known, typed_length) != 0)
 		return;
 	if (nearest->name == NULL || distance < nearest->distance)
 		*nearest = (struct gg_suggestion){ known, distance };

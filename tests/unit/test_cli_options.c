@@ -185,6 +185,8 @@ TEST(a_mistyped_name_finds_the_nearest)
 	CHECK_EQ_STR(nearest_of("leak"), "leaks");
 	CHECK_EQ_STR(nearest_of("rep"), "report");
 	CHECK_EQ_STR(nearest_of("zzzzzz"), "");
+	CHECK_EQ_STR(nearest_of("before"), "");
+	CHECK_EQ_STR(nearest_of("lamps"), "");
 	CHECK_EQ_STR(nearest_of(""), "");
 }
 
