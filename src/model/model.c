@@ -253,13 +253,30 @@ double gg_model_least_interval(const struct gg_model *model)
 	return least;
 }
 
+/* True if a process of the selection may hide blocks at which no interval hints. */
+static bool hides_without_interval(const struct gg_model *model, uint32_t process)
+{
+	for (size_t i = 1; i < model->process_count; i++) {
+		const struct gg_profile_process *one = &model->processes[i];
+		const struct gg_profile_session *session =
+			&model->sessions[model->process_sessions[i]];
+		double interval = one->interval_bytes > 0 ? one->interval_bytes
+		                                          : session->interval_bytes;
+
+		if ((process == 0 || process == i) &&
+		    (!(interval > 0) || (interval > 1 && one->scheme == GG_SCHEME_PER_ALLOCATION)))
+			return true;
+	}
+	return false;
+}
+
 double gg_model_exposure(const struct gg_model *model, uint32_t process)
 {
 	const struct gg_profile_process *processes = model->processes;
 	double interval = gg_model_interval(model, process);
 
 	if (interval <= 1) /* everything was sampled, whatever the scheme */
-		return interval;
+		return hides_without_interval(model, process) ? 0 : interval;
 	/*
 	 * The plan samples some sizes more coarsely; a group without samples may have such sizes.
 	 */

@@ -31,6 +31,9 @@ static void take_aggregate(struct gg_page_pick *pick, const struct gg_model *mod
 		pick->born_ns = aggregate->from_ns + bucket;
 		pick->gone_ns = aggregate->is_left ? pick->born_ns
 		                                   : gg_model_exact_until(model, aggregate);
+		/* An exact process held at its end what came in its last tick. */
+		if (aggregate->is_exact && !aggregate->is_left && pick->born_ns >= pick->gone_ns)
+			pick->born_ns = pick->born_least_ns = pick->gone_ns - 1;
 		pick->gone_least_ns = pick->gone_most_ns = pick->gone_ns;
 		pick->is_left = true;
 		return;

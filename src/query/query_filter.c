@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/binary_search.h"
 #include "base/map.h"
 #include "query/query_internal.h"
 
@@ -287,6 +288,77 @@ static int unite_blocks(struct gg_query_filter *filter, struct gg_error *error)
 	return 0;
 }
 
+/* Finds the exact processes whose tables of live blocks were full. */
+static int find_stopped(struct gg_query_filter *filter, struct gg_error *error)
+{
+	const struct gg_model *model = filter->model;
+
+	for (size_t i = 0; i < model->counter_count; i++) {
+		const struct gg_model_counter *counter = &model->counters[i];
+
+		if (counter->name == NULL ||
+		    strcmp(counter->name, GG_PROFILE_COUNTER_EXACT_STOPPED) != 0)
+			continue;
+		if (filter->stopped_ns == NULL) {
+			filter->stopped_ns = calloc(model->process_count,
+			                            sizeof(*filter->stopped_ns));
+			if (filter->stopped_ns == NULL)
+				return gg_error_memory(error, "query");
+			for (size_t j = 0; j < model->process_count; j++)
+				filter->stopped_ns[j] = GG_TIME_NONE;
+		}
+		if (counter->value < (uint64_t)filter->stopped_ns[counter->process])
+			filter->stopped_ns[counter->process] = (int64_t)counter->value;
+	}
+	return 0;
+}
+
+static int compare_ticks(const void *a, const void *b)
+{
+	const struct gg_exact_tick *left = a, *right = b;
+
+	if (left->process != right->process)
+		return left->process < right->process ? -1 : 1;
+	return (left->time_ns > right->time_ns) - (left->time_ns < right->time_ns);
+}
+
+/* Lists the moments at which exact counts changed, if forked processes may have inherited. */
+static int find_ticks(struct gg_query_filter *filter, struct gg_error *error)
+{
+	const struct gg_profile_aggregate *aggregates = filter->model->aggregates;
+	size_t count = filter->model->aggregate_count;
+
+	if (filter->heirs.pairs.count == 0 || count == 0)
+		return 0;
+	filter->ticks = malloc(2 * count * sizeof(*filter->ticks));
+	if (filter->ticks == NULL)
+		return gg_error_memory(error, "query");
+	for (size_t i = 0; i < count; i++) {
+		const struct gg_profile_aggregate *one = &aggregates[i];
+
+		if (!one->is_exact)
+			continue;
+		filter->ticks[filter->tick_count++] = (struct gg_exact_tick){ one->process,
+			                                                      one->from_ns };
+		if (one->to_ns != GG_TIME_NONE)
+			filter->ticks[filter->tick_count++] = (struct gg_exact_tick){ one->process,
+				                                                      one->to_ns };
+	}
+	qsort(filter->ticks, filter->tick_count, sizeof(*filter->ticks), compare_ticks);
+	return 0;
+}
+
+/* The last change before that of the moment; what has the moment's time came after it. */
+static int64_t tick_before(const struct gg_query_filter *filter, uint32_t process, int64_t time_ns)
+{
+	const struct gg_exact_tick *ticks = filter->ticks;
+	size_t at = gg_lower_bound(0, filter->tick_count, i,
+	                           ticks[i].process < process || (ticks[i].process == process &&
+	                                                          ticks[i].time_ns < time_ns));
+
+	return at > 0 && ticks[at - 1].process == process ? ticks[at - 1].time_ns : INT64_MIN;
+}
+
 /* Finds for each process the first process with the same value of the label; 0: no value. */
 static int group_labels(struct gg_query_filter *filter, struct gg_error *error)
 {
@@ -329,6 +401,10 @@ int gg_query_filter_open(struct gg_query_filter *filter, const struct gg_model *
 		status = choose_stacks(filter, error);
 	if (status == 0 && gg_unseen_heirs_find(&filter->heirs, model, filter->process_in) < 0)
 		status = gg_error_memory(error, "query");
+	if (status == 0)
+		status = find_stopped(filter, error);
+	if (status == 0)
+		status = find_ticks(filter, error);
 	if (status == 0)
 		status = unite_blocks(filter, error);
 	if (status == 0)
@@ -426,6 +502,8 @@ void gg_query_filter_close(struct gg_query_filter *filter)
 	free(filter->stack_in);
 	free(filter->blocks);
 	free(filter->label_of);
+	free(filter->stopped_ns);
+	free(filter->ticks);
 	gg_unseen_heirs_done(&filter->heirs);
 	gg_pinned_done(&filter->pinned);
 }
@@ -464,8 +542,10 @@ static enum answer is_live(const struct gg_query_filter *filter, const struct gg
 {
 	int64_t moment_ns = filter->query.to_ns;
 
+	if (is_at_the_end(filter) && block->until_ns == GG_TIME_NONE)
+		return block->until_least_ns == GG_TIME_NONE ? YES : MAYBE;
 	if (is_at_the_end(filter))
-		return block->until_ns == GG_TIME_NONE ? YES : NO;
+		return NO;
 	if (block->from_ns > moment_ns || block->until_ns <= moment_ns)
 		return NO;
 	return block->until_least_ns > moment_ns ? YES : MAYBE;
@@ -586,20 +666,45 @@ static int64_t aggregate_bucket(const struct gg_profile_aggregate *aggregate)
 	                                                                : range;
 }
 
-/* Exact blocks that were never freed, of a process whose end is known. */
+/* The time until which the aggregate's own process held exact blocks. */
+static int64_t exact_until(const struct gg_query_filter *filter,
+                           const struct gg_profile_aggregate *aggregate)
+{
+	if (aggregate->to_ns != GG_TIME_NONE)
+		return aggregate->to_ns - aggregate_bucket(aggregate) + 1;
+	return filter->untils != NULL ? filter->untils[aggregate->process]
+	                              : gg_model_exact_until(filter->model, aggregate);
+}
+
+/*
+ * Returns the block of exact counts, which have times of ticks.  A process held at its end what
+ * came in its last tick.  A table of live blocks that was full does not know of later frees, and
+ * what forked processes inherited may live on in them.
+ */
 static struct gg_block exact_block(const struct gg_query_filter *filter,
                                    const struct gg_profile_aggregate *aggregate)
 {
-	int64_t until_ns = gg_model_exact_until(filter->model, aggregate);
+	int64_t stopped_ns = filter->stopped_ns != NULL ? filter->stopped_ns[aggregate->process]
+	                                                : GG_TIME_NONE;
+	struct gg_block block = { .from_ns = aggregate->from_ns + aggregate_bucket(aggregate),
+		                  .until_ns = exact_until(filter, aggregate),
+		                  .left_ns = GG_TIME_NONE };
 
-	if (filter->untils != NULL)
-		until_ns = filter->untils[aggregate->process];
-	return (struct gg_block){ .from_ns = aggregate->from_ns + aggregate->bucket_ns,
-		                  .until_ns = until_ns,
-		                  .until_least_ns = until_ns,
-		                  .is_left = true,
-		                  .left_ns = gg_model_process_end(filter->model,
-		                                                  aggregate->process) };
+	if (aggregate->to_ns == GG_TIME_NONE) {
+		block.is_left = true;
+		block.left_ns = gg_model_process_end(filter->model, aggregate->process);
+		if (block.from_ns >= block.until_ns)
+			block.from_ns = block.until_ns - 1;
+	}
+	block.until_least_ns = block.until_ns;
+	if (aggregate->to_ns == GG_TIME_NONE && stopped_ns < block.until_ns)
+		block.until_least_ns = stopped_ns > block.from_ns ? stopped_ns : block.from_ns;
+	if (filter->tick_count > 0)
+		block.until_ns = gg_unseen_heirs_until(
+			&filter->heirs, aggregate->process, UINT32_MAX,
+			tick_before(filter, aggregate->process, aggregate->from_ns),
+			block.until_ns);
+	return block;
 }
 
 struct gg_block gg_query_block_of_aggregate(const struct gg_query_filter *filter,
@@ -607,7 +712,7 @@ struct gg_block gg_query_block_of_aggregate(const struct gg_query_filter *filter
 {
 	int64_t bucket = aggregate_bucket(aggregate);
 
-	if (aggregate->to_ns == GG_TIME_NONE && aggregate->is_exact && !aggregate->is_left)
+	if (aggregate->is_exact && !aggregate->is_left)
 		return exact_block(filter, aggregate);
 	if (aggregate->to_ns == GG_TIME_NONE)
 		return (struct gg_block){
@@ -665,24 +770,26 @@ static bool is_placed(const struct gg_query_filter *filter,
 	       is_temporary(query, aggregate) >= 0;
 }
 
-/* True if the metric counts the aggregate.  Its events count at the end of their span. */
-static bool is_aggregate_selected(const struct gg_query_filter *filter,
-                                  const struct gg_profile_aggregate *aggregate)
+/* Whether the metric counts the aggregate.  Its events count at the end of their span. */
+static enum answer is_aggregate_selected(const struct gg_query_filter *filter,
+                                         const struct gg_profile_aggregate *aggregate)
 {
 	const struct gg_query *query = &filter->query;
 	struct gg_block block = gg_query_block_of_aggregate(filter, aggregate);
 
 	switch (query->metric) {
 	case GG_METRIC_LIVE:
-		return is_live(filter, &block) == YES;
+		return is_live(filter, &block);
 	case GG_METRIC_LEFT:
-		return is_left(filter, &block) == YES;
+		return is_left(filter, &block);
 	case GG_METRIC_FREED:
-		return aggregate->to_ns != GG_TIME_NONE && is_within(query, aggregate->to_ns);
+		return aggregate->to_ns != GG_TIME_NONE && is_within(query, aggregate->to_ns) ? YES
+		                                                                              : NO;
 	case GG_METRIC_TEMPORARY:
-		return is_within(query, block.from_ns) && is_temporary(query, aggregate) > 0;
+		return is_within(query, block.from_ns) && is_temporary(query, aggregate) > 0 ? YES
+		                                                                             : NO;
 	default:
-		return is_within(query, block.from_ns);
+		return is_within(query, block.from_ns) ? YES : NO;
 	}
 }
 
@@ -736,6 +843,7 @@ void gg_query_filter_each(const struct gg_query_filter *filter, bool apart,
 {
 	const struct gg_profile_aggregate *aggregates = filter->model->aggregates;
 	struct gg_pick pick = { 0 };
+	enum answer answer;
 
 	if (filter->query.metric == GG_METRIC_PINNED) {
 		each_pinned(filter, apart, visit, context);
@@ -749,10 +857,12 @@ void gg_query_filter_each(const struct gg_query_filter *filter, bool apart,
 		pick.aggregate = &aggregates[i];
 		if (!gg_query_filter_has_aggregate(filter, &aggregates[i]))
 			continue;
-		pick.is_uncertain = !is_placed(filter, &aggregates[i]);
-		if (!pick.is_uncertain && !is_aggregate_selected(filter, &aggregates[i]))
+		answer = is_placed(filter, &aggregates[i])
+		                 ? is_aggregate_selected(filter, &aggregates[i])
+		                 : MAYBE;
+		if (answer == NO)
 			continue;
-		pick.is_uncertain |= aggregates[i].is_shared;
+		pick.is_uncertain = answer == MAYBE || aggregates[i].is_shared;
 		visit(&pick, context);
 	}
 }

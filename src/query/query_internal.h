@@ -20,13 +20,22 @@ struct gg_block {
 	int64_t left_ns; /* ... and this is when the last such holder ended */
 };
 
+/* A moment at which exact counts of a process changed. */
+struct gg_exact_tick {
+	uint32_t process;
+	int64_t time_ns;
+};
+
 struct gg_query_filter {
 	const struct gg_model *model;
 	struct gg_query query;
 	uint8_t *process_in; /* by process: selected; NULL: all */
 	int64_t *untils;     /* by process, if only some are selected (gg_model_find_until_ns) */
-	uint8_t *stack_in;   /* by stack's top: selected; NULL: all */
-	uint32_t *label_of;  /* GG_BY_LABEL: by process, the first process with the same value */
+	int64_t *stopped_ns; /* by process: from then on exact counts know no frees; NULL: none */
+	struct gg_exact_tick *ticks; /* sorted; NULL: no exact block can have been inherited */
+	size_t tick_count;
+	uint8_t *stack_in;  /* by stack's top: selected; NULL: all */
+	uint32_t *label_of; /* GG_BY_LABEL: by process, the first process with the same value */
 	struct gg_block *blocks; /* by sample; NULL: no sample was inherited */
 	struct gg_unseen_heirs heirs;
 	struct gg_pinned pinned; /* pinned: the blocks of looks */

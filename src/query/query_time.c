@@ -103,8 +103,10 @@ static struct gg_block aggregate_block(const struct gg_query_filter *filter,
 {
 	struct gg_block block = gg_query_block_of_aggregate(filter, aggregate);
 
-	/* The changes at a tick are all at the tick. */
-	if (most && !aggregate->is_exact) {
+	/* The changes of exact counts at a tick are all at the tick. */
+	if (aggregate->is_exact) {
+		choose(&block, most);
+	} else if (most) {
 		block.from_ns = aggregate->from_ns;
 		block.until_ns = gg_query_filter_gone(filter, aggregate);
 	}
@@ -457,11 +459,13 @@ static void tally_aggregate(const struct times *times, const struct gg_profile_a
 	int64_t gone_ns = gg_query_filter_gone(times->filter, aggregate);
 
 	if (block.until_ns < block.from_ns)
-		block.from_ns = block.until_ns = gone_ns;
-	tally_span(times, &pick, block.from_ns, block.until_ns);
-	if (aggregate->is_exact)
-		return;
+		block.from_ns = block.until_ns = block.until_least_ns = gone_ns;
+	tally_span(times, &pick, block.from_ns, block.until_least_ns);
 	pick.is_uncertain = true;
+	if (aggregate->is_exact) {
+		tally_span(times, &pick, block.until_least_ns, block.until_ns);
+		return;
+	}
 	tally_span(times, &pick, aggregate->from_ns, block.from_ns);
 	tally_span(times, &pick, block.until_ns, gone_ns);
 }

@@ -75,7 +75,7 @@ static void read_samples(const struct gg_model *model, struct fork *forks)
 			fork->least_ns = first->alloc_ns;
 	}
 	for (size_t i = 0; i < model->aggregate_count; i++)
-		if (!model->aggregates[i].lost)
+		if (!model->aggregates[i].lost && !model->aggregates[i].is_exact)
 			forks[model->aggregates[i].process].seen_count +=
 				model->aggregates[i].sums.sample_count;
 }
@@ -94,6 +94,9 @@ static int add_ancestors(struct gg_unseen_heirs *heirs, const struct gg_model *m
 	                                                        : model->end_ns;
 	uint32_t process = heir;
 
+	/* It holds what it holds at the end. */
+	if (model->process_until_ns[heir] == GG_TIME_NONE)
+		end_ns = GG_TIME_NONE;
 	/* A damaged profile may have circles of parents. */
 	for (size_t i = 0; i < model->process_count && processes[process].parent != 0 &&
 	                   forks[process].inherited_count > 0;
@@ -128,7 +131,7 @@ static int add_unnoted(struct gg_unseen_heirs *heirs, const struct gg_model *mod
 		.ancestor = ancestor,
 		.fork_least_ns = model->processes[ancestor].start_ns,
 		.fork_most_ns = end_ns < model->end_ns ? end_ns : model->end_ns,
-		.until_ns = model->end_ns,
+		.until_ns = GG_TIME_NONE,
 	};
 	return 0;
 }

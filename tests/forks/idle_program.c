@@ -10,6 +10,8 @@
  *            which means that it exits SOON_US after its ancestor's last free, and is not woken
  *   WORKERS  idle processes
  *
+ * With the only argument `late`, a process allocates BLOCKS blocks and is killed at once.
+ *
  * The program prints the pids of the idle processes.  The ancestor allocates BLOCKS blocks in
  * in_ancestor().  With GENERATIONS 2, a process stands between the ancestor and each idle one, and
  * exits without ever allocating.  All waits are for other processes; the pauses only make the
@@ -130,6 +132,21 @@ static void ancestor(const char *end, const char *wake, int generations, int wor
 	_exit(0);
 }
 
+/* Forks a process that is killed in the moment in which it has allocated all. */
+static int late(void)
+{
+	pid_t child = fork_or_die();
+
+	if (child != 0)
+		return waitpid(child, NULL, 0) == child && usleep(PAUSE_US) == 0 ? 0 : 4;
+	if (in_other(1000) == NULL)
+		_exit(1);
+	usleep(PAUSE_US);
+	for (int i = 0; i < BLOCKS; i++)
+		blocks[i] = in_ancestor(BYTES);
+	return kill(getpid(), SIGKILL);
+}
+
 static void others(int count)
 {
 	for (int i = 0; i < count; i++) {
@@ -151,6 +168,8 @@ int main(int argc, char **argv)
 	int starts[2], pids[2], done[2];
 	pid_t first, idlers[WORKERS_MAX];
 
+	if (argc == 2 && strcmp(end, "late") == 0)
+		return late();
 	if (argc < 4 || workers > WORKERS_MAX || pipe(starts) != 0 || pipe(pids) != 0 ||
 	    pipe(done) != 0)
 		return 2;

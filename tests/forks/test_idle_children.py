@@ -170,11 +170,36 @@ def a_child_that_ends_soon_is_in_the_upper_end(folder):
                 row_of(r.at(r.freed_ns() + milliseconds * 1000000), "in_ancestor"))
 
 
+def exact_counts_do_not_deny_what_lives_on(folder):
+    """Exact counts do not tell who holds what was inherited, so the interval has both ends."""
+    for end, wake, workers in (("exits", "allocates", 1), ("exits", "dies", 2), ("frees", "frees", 1)):
+        profile = os.path.join(folder, f"exact_{end}_{wake}.geiger")
+        subprocess.run([GEIGER, "record", "-q", "--exact", "-o", profile, "--", PROGRAM, end, "10", wake, "1",
+                        str(workers)], check=True, stdout=subprocess.DEVNULL)
+        rows = query(profile, "select process, min(from_ns), max(coalesce(to_ns, p.end_ns)) from coarse"
+                              " join process as p on p.id = process where size > 1000000 group by process")
+        moment_ns = rows[0][2] + 100000000  # the ancestor has ended, or freed all; the others sleep on
+        held = row_of(report(profile, "--at", f"{moment_ns}ns"), "in_ancestor")
+        if not (held["low"] == 0 and held["high"] == BYTES):
+            complain(f"exact {end} {wake}", f"{held} at {moment_ns}, not 0 to {BYTES}")
+
+
+def exact_counts_have_the_last_tick(folder):
+    """A process that is killed in the tick in which it allocated held that at its end."""
+    profile = os.path.join(folder, "last_tick.geiger")
+    subprocess.run([GEIGER, "record", "-q", "--exact", "-o", profile, "--", PROGRAM, "late"], check=True)
+    peak = row_of(report(profile, "-m", "peak"), "in_ancestor")
+    chart = query(profile, "select max(most_bytes) from v_timeline")[0][0]
+    if not (peak["low"] == peak["high"] == BYTES and BYTES <= chart <= BYTES + OTHERS_BYTES):
+        complain("the last tick", f"the peak is {peak}, in v_timeline {chart}, not {BYTES}")
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
         for test in (an_idle_child_counts_once_whatever_its_ancestor_does,
                      siblings_of_an_ancestor_that_is_gone_are_its_children,
-                     workers_that_are_killed_idle_hold_what_they_inherited, a_child_that_ends_soon_is_in_the_upper_end):
+                     workers_that_are_killed_idle_hold_what_they_inherited, a_child_that_ends_soon_is_in_the_upper_end,
+                     exact_counts_do_not_deny_what_lives_on, exact_counts_have_the_last_tick):
             before = failed
             test(folder)
             if failed == before:

@@ -353,6 +353,12 @@ static void note_inherited(struct gg_target *target, const struct gg_region_view
 		freed_count += total->inherited_freed_count;
 		freed_bytes += total->inherited_freed_bytes[total->inherited_freed_count & 1];
 	}
+	/* The profile does not know which of them the process held how long. */
+	gg_profile_writer_keep(target->writer,
+	                       gg_profile_put_counter(target->writer->profile, target->id,
+	                                              gg_region_counter_name(GG_COUNT_INHERITED),
+	                                              exact->inherited_count,
+	                                              target->writer->error));
 	gg_profile_writer_event(
 		target->writer, target->id, target->record.start_ns, "inherited",
 		"%llu blocks of %llu bytes were live at the fork; it freed %llu of %llu bytes "
@@ -372,12 +378,19 @@ int gg_exact_history_note(struct gg_target *target, const struct gg_region_view 
 	                                                      writer->error));
 	if (exact->inherited_count != 0)
 		note_inherited(target, view);
-	if ((exact->flags & GG_REGION_EXACT_STOPPED) != 0)
+	if ((exact->flags & GG_REGION_EXACT_STOPPED) != 0) {
+		int64_t stopped_ns = gg_profile_writer_time(writer, exact->stopped_ns);
+
+		gg_profile_writer_keep(
+			writer, gg_profile_put_counter(writer->profile, target->id,
+		                                       GG_PROFILE_COUNTER_EXACT_STOPPED,
+		                                       stopped_ns > 0 ? (uint64_t)stopped_ns : 0,
+		                                       writer->error));
 		gg_profile_writer_note(
 			writer,
 			"Process %u had more live blocks than its table holds: from %.1f s on, "
 			"what was allocated is exact, and frees and what is live are not known.",
-			target->pid,
-			(double)gg_profile_writer_time(writer, exact->stopped_ns) / 1e9);
+			target->pid, (double)stopped_ns / 1e9);
+	}
 	return writer->status;
 }

@@ -537,7 +537,8 @@ static bool has_outlived(const struct gg_process_set *set, const struct gg_idle_
 {
 	const struct gg_target *ancestor = find_target(set, child->ancestor);
 
-	return ancestor == NULL || ancestor->is_finished || gg_reconcile_is_lossy(ancestor) ||
+	return ancestor == NULL || ancestor->is_finished || ancestor->exact != NULL ||
+	       gg_reconcile_is_lossy(ancestor) ||
 	       ancestor->last_free_ns >= child->fork.held_fork_ns;
 }
 

@@ -223,19 +223,42 @@ int gg_target_watch_collections(struct gg_target *target, bool is_last)
 	                               GG_PROFILE_FULL_COLLECTION, "a full collection began");
 }
 
+/*
+ * Several changes since the last look, after which all is as before.  In between sampling may have
+ * been off, or much coarser.
+ */
+static void note_unseen_changes(struct gg_target *target)
+{
+	struct gg_profile_writer *writer = target->writer;
+
+	target->was_off = true;
+	gg_profile_writer_event(
+		writer, target->id,
+		target->watched_ns > target->record.start_ns ? target->watched_ns
+							     : target->record.start_ns,
+		"off", "settings were changed several times: sampling may have been off");
+	gg_profile_writer_event(writer, target->id, writer->now_ns, "on", "settings are as before");
+}
+
 int gg_target_watch_control(struct gg_target *target)
 {
 	struct gg_region_control now, *before = &target->control;
 	struct gg_profile_writer *writer = target->writer;
 
-	if (target->reader.fd < 0 || !gg_region_control_read(target->reader.fd, &now) ||
-	    (now.change_count == before->change_count &&
-	     now.interval_bytes == before->interval_bytes))
+	if (target->reader.fd < 0 || !gg_region_control_read(target->reader.fd, &now))
 		return writer->status;
+	if (now.change_count == before->change_count &&
+	    now.interval_bytes == before->interval_bytes) {
+		target->watched_ns = writer->now_ns;
+		return writer->status;
+	}
 	if ((now.active != 0) != (before->active != 0))
 		gg_profile_writer_event(writer, target->id, writer->now_ns,
 		                        now.active != 0 ? "on" : "off", "sampling was switched %s",
 		                        now.active != 0 ? "on" : "off");
+	else if (now.change_count - before->change_count > 1 &&
+	         now.interval_bytes == before->interval_bytes)
+		note_unseen_changes(target);
 	if (now.interval_bytes != before->interval_bytes)
 		gg_profile_writer_event(writer, target->id, writer->now_ns, "interval",
 		                        "the sampling interval was changed from %llu to %llu",
@@ -243,6 +266,7 @@ int gg_target_watch_control(struct gg_target *target)
 		                        (unsigned long long)now.interval_bytes);
 	target->was_off |= now.active == 0;
 	*before = now;
+	target->watched_ns = writer->now_ns;
 	if ((double)now.interval_bytes <= target->record.interval_bytes ||
 	    now.interval_bytes > GG_REGION_INTERVAL_MAX)
 		return writer->status;
@@ -325,8 +349,10 @@ void gg_target_tell_lineage(struct gg_target *target)
 	if (process == NULL || target->reader.fd < 0)
 		return;
 	gg_region_reader_counter(&target->reader, GG_COUNT_DROP_EVENTS, &drop_count);
-	process->has_samples = target->live_set.samples.count > 0;
-	process->is_lossy |= drop_count > 0 || target->bad_count > 0 || !target->has_ring;
+	/* Exact counts do not tell which blocks a child inherited. */
+	process->has_samples = target->live_set.samples.count > 0 || target->exact != NULL;
+	process->is_lossy |= drop_count > 0 || target->bad_count > 0 || !target->has_ring ||
+	                     target->exact != NULL;
 	/* Thread 0 is nobody. */
 	process->thread_count = gg_region_reader_used(&target->reader, GG_TABLE_THREADS) - 1;
 	process->interval_bytes = target->record.interval_bytes;

@@ -118,7 +118,8 @@ struct gg_target {
 	 * and the earliest time of what is in totals and neither in samples nor in aggregates.
 	 */
 	int64_t complete_ns, aggregate_from_ns;
-	struct gg_region_control control; /* as last read */
+	struct gg_region_control control; /* as last read ... */
+	int64_t watched_ns;               /* ... at this session time; 0: at its start */
 	uint64_t collection_ns;           /* the last full collection that was written; 0: none */
 	uint64_t focus_interval;          /* that session/focus_error.c wrote there last; 0: none */
 	struct gg_target_charges charges;
