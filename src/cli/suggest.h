@@ -19,7 +19,8 @@ struct gg_suggestion {
 
 /*
  * Offers a known name.  It becomes the suggestion if it is nearer than the earlier names and if at
- * most a third of the longer name differs.  A typed text that begins the name is always near enough.
- * The distance counts insertions, deletions, replacements and swaps of neighbors (Damerau 1964).
+ * most a third of the longer name differs.  A typed text that begins the name is always near
+ * enough.  The distance counts insertions, deletions, replacements and swaps of neighbors (Damerau
+ * 1964).
  */
 void gg_suggest(struct gg_suggestion *nearest, const char *typed, const char *known);

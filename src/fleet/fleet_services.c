@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/map.h"
 #include "fleet/fleet_model.h"
 #include "fleet/fleet_question.h"
@@ -23,12 +24,20 @@ struct series_row {
 	uint64_t series, row;
 };
 
+/* What is known of all versions of a service: its last slot, and the longest one. */
+struct service_slots {
+	uint32_t last_s, length_s;
+};
+
 struct services_run {
 	struct gg_fleet_services *services;
 	struct gg_map row_of_series; /* series -> index of its row */
+	struct gg_map row_of_names;  /* hash of service and version -> index of its row */
+	struct gg_map slots_of_name; /* hash of service -> index in `slots` */
 	GG_ARRAY(struct series_row) series;
+	GG_ARRAY(struct service_slots) slots;
+	GG_ARRAY(uint32_t) slots_of_row;
 	struct selected_live *selected; /* by row */
-	uint32_t slot_length_s;         /* the longest */
 };
 
 void gg_fleet_services_done(struct gg_fleet_services *services)
@@ -40,26 +49,44 @@ void gg_fleet_services_done(struct gg_fleet_services *services)
 	gg_array_done(&services->rows);
 }
 
+/* Finds the slots of the row's service, or begins to count them.  -1: out of memory. */
+static int64_t find_slots(struct services_run *run, uint64_t hash)
+{
+	uint64_t index = gg_map_get(&run->slots_of_name, hash);
+
+	if (index != GG_MAP_NONE)
+		return (int64_t)index;
+	index = run->slots.count;
+	if (gg_map_put(&run->slots_of_name, hash, index) < 0 ||
+	    !gg_array_push(&run->slots, ((struct service_slots){ 0, 1 })))
+		return -1;
+	return (int64_t)index;
+}
+
 /* The index of the row with these names, which is made if it is missing; -1: out of memory. */
-static int64_t find_row(struct gg_fleet_services *services, const char *service, size_t length,
+static int64_t find_row(struct services_run *run, const char *service, size_t length,
                         const char *version, size_t version_length)
 {
+	struct gg_fleet_services *services = run->services;
+	uint64_t of_service = gg_hash_bytes(service, length, 0);
+	uint64_t hash = gg_hash_bytes(version, version_length, of_service);
+	uint64_t index = gg_map_get(&run->row_of_names, hash);
 	struct gg_fleet_service_row *row;
+	int64_t slots;
 
-	for (size_t i = 0; i < services->rows.count; i++) {
-		row = &services->rows.items[i];
-		if (strlen(row->service) == length && strlen(row->version) == version_length &&
-		    memcmp(row->service, service, length) == 0 &&
-		    memcmp(row->version, version, version_length) == 0)
-			return (int64_t)i;
-	}
+	if (index != GG_MAP_NONE)
+		return (int64_t)index;
 	row = gg_array_add(&services->rows);
 	if (row == NULL)
 		return -1;
 	row->service = strndup(service, length);
 	row->version = strndup(version, version_length);
-	return row->service != NULL && row->version != NULL ? (int64_t)services->rows.count - 1
-	                                                    : -1;
+	slots = find_slots(run, of_service);
+	if (row->service == NULL || row->version == NULL || slots < 0 ||
+	    !gg_array_push(&run->slots_of_row, (uint32_t)slots) ||
+	    gg_map_put(&run->row_of_names, hash, services->rows.count - 1) < 0)
+		return -1;
+	return (int64_t)services->rows.count - 1;
 }
 
 static int read_names(struct services_run *run, struct gg_clickhouse_rows *rows,
@@ -83,7 +110,7 @@ static int read_names(struct services_run *run, struct gg_clickhouse_rows *rows,
 				gg_clickhouse_read_text(rows, &ignored);
 		if (rows->failed)
 			break;
-		row = find_row(run->services, service, length, version, version_length);
+		row = find_row(run, service, length, version, version_length);
 		if (row < 0 || gg_map_put(&run->row_of_series, series, (uint64_t)row) < 0 ||
 		    !gg_array_push(&run->series, ((struct series_row){ series, (uint64_t)row })))
 			return gg_error_memory(error, "fleet services");
@@ -110,6 +137,7 @@ static int read_last_seen(struct services_run *run, struct gg_clickhouse_rows *r
 	while (gg_clickhouse_rows_more(rows)) {
 		struct gg_fleet_member member;
 		struct gg_fleet_service_row *row;
+		struct service_slots *slots;
 		uint64_t index;
 		uint32_t covered_s;
 
@@ -122,8 +150,11 @@ static int read_last_seen(struct services_run *run, struct gg_clickhouse_rows *r
 		row->allocated_bytes += member.allocated_bytes;
 		if (member.last_slot_s > row->last_slot_s)
 			row->last_slot_s = member.last_slot_s;
-		if (covered_s > run->slot_length_s)
-			run->slot_length_s = covered_s;
+		slots = &run->slots.items[run->slots_of_row.items[index]];
+		if (member.last_slot_s > slots->last_s)
+			slots->last_s = member.last_slot_s;
+		if (covered_s > slots->length_s)
+			slots->length_s = covered_s;
 	}
 	return gg_fleet_check_rows(rows, error);
 }
@@ -163,17 +194,9 @@ static void count_hosts(struct gg_fleet_services *services, struct counted_array
 	}
 }
 
-/* The slot in which any version of the row's service was last seen. */
-static uint32_t last_of_service(const struct gg_fleet_services *services, size_t index)
+static const struct service_slots *slots_of(const struct services_run *run, uint64_t row)
 {
-	uint32_t last_s = 0;
-
-	for (size_t i = 0; i < services->rows.count; i++)
-		if (strcmp(services->rows.items[i].service, services->rows.items[index].service) ==
-		            0 &&
-		    services->rows.items[i].last_slot_s > last_s)
-			last_s = services->rows.items[i].last_slot_s;
-	return last_s;
+	return &run->slots.items[run->slots_of_row.items[row]];
 }
 
 /* Adds up the last snapshots of senders, as far as a report counts them as well. */
@@ -193,8 +216,8 @@ static int read_processes(struct services_run *run, const struct gg_fleet_scope 
 		if (rows->failed || host.row == GG_MAP_NONE)
 			continue;
 		if ((uint64_t)member.last_slot_s +
-		            GG_FLEET_SNAPSHOT_SLOTS * (uint64_t)run->slot_length_s <=
-		    last_of_service(run->services, host.row))
+		            GG_FLEET_SNAPSHOT_SLOTS * (uint64_t)slots_of(run, host.row)->length_s <=
+		    slots_of(run, host.row)->last_s)
 			continue;
 		host.host = gg_fleet_scope_host(scope, member.sender);
 		if (host.host == 0)
@@ -241,13 +264,18 @@ static int read_tallies(struct services_run *run, struct gg_clickhouse *store,
 	return status == 0 ? gg_fleet_check_rows(&rows, error) : status;
 }
 
-/* Adds the last snapshots of services that were last seen in one slot. */
-static int read_snapshots(struct services_run *run, struct gg_clickhouse *store,
-                          const struct gg_fleet_question *question, uint32_t last_s,
-                          struct gg_error *error)
+static bool have_same_slots(const struct service_slots *left, const struct service_slots *right)
 {
-	uint32_t reach_s = GG_FLEET_SNAPSHOT_SLOTS * run->slot_length_s;
-	struct gg_fleet_scope scope = { .question = question, .to_s = last_s + 1 };
+	return left->last_s == right->last_s && left->length_s == right->length_s;
+}
+
+/* Adds the last snapshots of the services that have these slots. */
+static int read_snapshots(struct services_run *run, struct gg_clickhouse *store,
+                          const struct gg_fleet_question *question,
+                          const struct service_slots *slots, struct gg_error *error)
+{
+	uint32_t reach_s = GG_FLEET_SNAPSHOT_SLOTS * slots->length_s;
+	struct gg_fleet_scope scope = { .question = question, .to_s = slots->last_s + 1 };
 	int status = 0;
 
 	scope.from_s = scope.to_s > reach_s ? scope.to_s - reach_s : 0;
@@ -259,7 +287,7 @@ static int read_snapshots(struct services_run *run, struct gg_clickhouse *store,
 		bool is_last = i + 1 == run->series.count;
 
 		if (run->services->rows.items[series->row].host_count > 0 &&
-		    last_of_service(run->services, series->row) == last_s &&
+		    have_same_slots(slots_of(run, series->row), slots) &&
 		    !gg_array_push(&scope.series_ids, series->series))
 			status = gg_error_memory(error, "fleet services");
 		if (status < 0 || scope.series_ids.count == 0 ||
@@ -328,14 +356,15 @@ static int find_intervals(struct services_run *run, struct gg_clickhouse *store,
 	int status = 0;
 
 	for (size_t i = 0; i < services->rows.count && status == 0; i++) {
-		uint32_t last_s = last_of_service(services, i);
+		const struct service_slots *slots = slots_of(run, i);
+		uint64_t key = (uint64_t)slots->last_s << 32 | slots->length_s;
 
 		if (services->rows.items[i].host_count == 0 ||
-		    gg_map_get(&done, last_s) != GG_MAP_NONE)
+		    gg_map_get(&done, key) != GG_MAP_NONE)
 			continue;
-		status = gg_map_put(&done, last_s, 1) < 0
+		status = gg_map_put(&done, key, 1) < 0
 		                 ? gg_error_memory(error, "fleet services")
-		                 : read_snapshots(run, store, question, last_s, error);
+		                 : read_snapshots(run, store, question, slots, error);
 	}
 	for (size_t i = 0; i < services->rows.count && status == 0; i++)
 		set_interval(&services->rows.items[i], &run->selected[i], confidence);
@@ -405,7 +434,11 @@ int gg_fleet_services_of(struct gg_fleet_services *services, struct gg_clickhous
 			      sizeof(*services->rows.items), compare_rows);
 	}
 	gg_map_done(&run.row_of_series);
+	gg_map_done(&run.row_of_names);
+	gg_map_done(&run.slots_of_name);
 	gg_array_done(&run.series);
+	gg_array_done(&run.slots);
+	gg_array_done(&run.slots_of_row);
 	free(run.selected);
 	gg_array_done(&counted);
 	gg_fleet_scope_done(&scope);

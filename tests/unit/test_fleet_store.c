@@ -804,8 +804,8 @@ static void run_statement(const char *text, const struct gg_clickhouse_value *va
 	must(gg_clickhouse_query(&store, &query, NULL, &error));
 }
 
-/* Writes the rows that a receiver writes of a slot. */
-static void send_slot(const struct sent *sent)
+/* Writes the rows that a receiver writes of a slot of that length. */
+static void send_slot_of(const struct sent *sent, uint32_t length_s)
 {
 	const struct gg_fleet_series series = { .service = sent->service,
 		                                .version = sent->version,
@@ -825,6 +825,7 @@ static void send_slot(const struct sent *sent)
 		gg_clickhouse_u64("selected", sent->selected_ppm),
 		gg_clickhouse_u64("rss", sent->rss),
 		gg_clickhouse_u64("blocks", sent->blocks),
+		gg_clickhouse_u64("covered", length_s),
 	};
 
 	run_statement("INSERT INTO {db}.series (month, service, series, service_name, version, "
@@ -842,8 +843,13 @@ static void send_slot(const struct sent *sent)
 	run_statement("INSERT INTO {db}.process (slot, service, series, host, processes, "
 	              "selected_ppm, gap_max, scheme, rss, live_bytes, allocated_bytes, covered_s, "
 	              "dropped) VALUES ({slot}, {service}, {series}, {host}, {processes}, "
-	              "{selected}, 1, 0, {rss}, 1000 * {blocks}, 0, 600, 0)",
+	              "{selected}, 1, 0, {rss}, 1000 * {blocks}, 0, {covered}, 0)",
 	              values, GG_COUNT(values));
+}
+
+static void send_slot(const struct sent *sent)
+{
+	send_slot_of(sent, SLOT_LENGTH_S);
 }
 
 /* Ten recordings on a machine, each of one slot, and each with a mark in the slot after its end. */
@@ -1106,6 +1112,33 @@ TEST(a_series_that_its_sender_no_longer_reports_has_ended)
 		CHECK_EQ_U64(row->host_count, is_old ? 0 : 1);
 		CHECK_EQ_DOUBLE(row->live_bytes, is_old ? 0 : 30000);
 		CHECK_EQ_U64(row->last_slot_s, SLOT_S + (is_old ? 0 : 600));
+	}
+	CHECK_EQ_U64(found, 2);
+}
+
+TEST(long_slots_of_a_service_bring_no_version_of_another_one_back)
+{
+	GG_CLEANUP(gg_fleet_services_done) struct gg_fleet_services services = { 0 };
+	struct sent sent[] = {
+		{ "replaced", "1", "machine-1", "", SLOT_S, 1, 1000000, 10, 0, NULL },
+		{ "replaced", "2", "machine-2", "", SLOT_S + 36000, 1, 1000000, 30, 0, NULL },
+		{ "daily", "1", "machine-3", "", SLOT_S + 36000, 1, 1000000, 5, 0, NULL },
+	};
+	size_t found = 0;
+
+	NEEDS_STORE;
+	for (size_t i = 0; i < GG_COUNT(sent); i++)
+		send_slot_of(&sent[i], i < 2 ? SLOT_LENGTH_S : 86400);
+	must(gg_fleet_services_of(&services, &store, "default", 0, UINT32_MAX, 0.95, &error));
+	for (size_t i = 0; i < services.rows.count; i++) {
+		const struct gg_fleet_service_row *row = &services.rows.items[i];
+		bool is_old = strcmp(row->version, "1") == 0;
+
+		if (strcmp(row->service, "replaced") != 0)
+			continue;
+		found++;
+		CHECK_EQ_U64(row->host_count, is_old ? 0 : 1);
+		CHECK_EQ_DOUBLE(row->live_bytes, is_old ? 0 : 30000);
 	}
 	CHECK_EQ_U64(found, 2);
 }
