@@ -24,7 +24,7 @@ struct series_row {
 	uint64_t series, row;
 };
 
-/* What is known of all versions of a service: its last slot, and the longest one. */
+/* The last slot and the longest one of all versions of a service. */
 struct service_slots {
 	uint32_t last_s, length_s;
 };
