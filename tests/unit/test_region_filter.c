@@ -224,7 +224,12 @@ TEST(no_thread_misses_its_addresses_while_the_filter_grows)
 	for (uint32_t i = 0; i < THREADS; i++)
 		pthread_join(threads[i], NULL);
 	CHECK_MSG(missed_count == 0, "%llu missed", (unsigned long long)missed_count);
-	CHECK(filter.current > 5);
+	/* Only adds go on with a growth that is not finished; the size before it keeps its counts. */
+	for (uint32_t i = 0; i < RECORDS && filter.current != filter.newest; i++) {
+		gg_filter_remove(&filter, 0);
+		gg_filter_add(&filter, 0);
+	}
+	CHECK(filter.current > 5 && filter.current == filter.newest);
 	is_under(0, THREADS * PER_THREAD, false_share(0, RECORDS), 0.015);
 	for (uint32_t i = 0; i < THREADS * PER_THREAD; i++)
 		gg_filter_remove(&filter, i);
