@@ -224,7 +224,7 @@ TEST(no_thread_misses_its_addresses_while_the_filter_grows)
 	for (uint32_t i = 0; i < THREADS; i++)
 		pthread_join(threads[i], NULL);
 	CHECK_MSG(missed_count == 0, "%llu missed", (unsigned long long)missed_count);
-	/* Only adds go on with a growth that is not finished; the size before it keeps its counts. */
+	/* Adds alone finish a growth, and the size before it keeps its counts until then. */
 	for (uint32_t i = 0; i < RECORDS && filter.current != filter.newest; i++) {
 		gg_filter_remove(&filter, 0);
 		gg_filter_add(&filter, 0);
