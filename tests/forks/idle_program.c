@@ -139,8 +139,7 @@ static int late(void)
 
 	if (child != 0)
 		return waitpid(child, NULL, 0) == child && usleep(PAUSE_US) == 0 ? 0 : 4;
-	if (in_other(1000) == NULL)
-		_exit(1);
+	blocks[0] = in_other(1000);
 	usleep(PAUSE_US);
 	for (int i = 0; i < BLOCKS; i++)
 		blocks[i] = in_ancestor(BYTES);
