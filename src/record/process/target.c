@@ -18,6 +18,7 @@
 #include "base/assert.h"
 #include "base/clock.h"
 #include "base/size.h"
+#include "base/time_units.h"
 #include "record/process/attach_record.h"
 #include "record/process/exact_state.h"
 #include "region/control.h"
@@ -207,15 +208,13 @@ int gg_target_open(struct gg_target **ret_target, struct gg_target_set *set,
 
 int gg_target_watch_collections(struct gg_target *target, bool is_last)
 {
-	enum { STEP_NS = 1000000000 };
-	uint64_t ns;
-	off_t at = (off_t)(offsetof(struct gg_region_header, counters) +
-	                   GG_COUNT_FULL_COLLECTION_NS * sizeof(ns));
 	struct gg_profile_writer *writer = target->writer;
+	uint64_t ns;
 
-	if (target->reader.fd < 0 || pread(target->reader.fd, &ns, sizeof(ns), at) != sizeof(ns) ||
+	if (target->reader.fd < 0 ||
+	    !gg_region_reader_counter(&target->reader, GG_COUNT_FULL_COLLECTION_NS, &ns) ||
 	    ns <= target->collection_ns ||
-	    (!is_last && target->collection_ns != 0 && ns - target->collection_ns < STEP_NS) ||
+	    (!is_last && target->collection_ns != 0 && ns - target->collection_ns < GG_NS_PER_S) ||
 	    ns < target->reader.header.start_monotonic_ns || ns > gg_clock_monotonic_ns())
 		return writer->status;
 	target->collection_ns = ns;
