@@ -148,6 +148,15 @@ int64_t gg_model_exact_until(const struct gg_model *model,
 	return model->process_until_ns[aggregate->process];
 }
 
+int64_t gg_model_exact_from(const struct gg_profile_aggregate *aggregate, int64_t from_ns,
+                            int64_t until_ns)
+{
+	bool is_last = aggregate->is_exact && !aggregate->is_left &&
+	               aggregate->to_ns == GG_TIME_NONE && from_ns >= until_ns;
+
+	return is_last ? until_ns - 1 : from_ns;
+}
+
 int64_t gg_model_process_end(const struct gg_model *model, uint32_t process)
 {
 	int64_t end_ns = model->processes[process].end_ns;

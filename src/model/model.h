@@ -488,6 +488,12 @@ int64_t gg_model_sample_until(const struct gg_model *model, const struct gg_mode
  */
 int64_t gg_model_exact_until(const struct gg_model *model,
                              const struct gg_profile_aggregate *aggregate);
+/*
+ * The time from which a process held exact blocks until until_ns.  Changes have the times of ticks;
+ * a process held at its end what came in its last tick, which may have the time of the end.
+ */
+int64_t gg_model_exact_from(const struct gg_profile_aggregate *aggregate, int64_t from_ns,
+                            int64_t until_ns);
 /* False if a process with the same pid ended later in the session, for example after exec(). */
 bool gg_model_ends_last_of_pid(const struct gg_model *model, uint32_t process);
 /* The end of the process, or of the model if the process still ran then. */

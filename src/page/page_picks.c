@@ -20,6 +20,7 @@ static void take_aggregate(struct gg_page_pick *pick, const struct gg_model *mod
                            const struct gg_profile_aggregate *aggregate)
 {
 	int64_t range = aggregate->to_ns - aggregate->from_ns, bucket = aggregate->bucket_ns;
+	int64_t from_ns;
 
 	pick->aggregate = aggregate;
 	pick->process = aggregate->process;
@@ -31,9 +32,9 @@ static void take_aggregate(struct gg_page_pick *pick, const struct gg_model *mod
 		pick->born_ns = aggregate->from_ns + bucket;
 		pick->gone_ns = aggregate->is_left ? pick->born_ns
 		                                   : gg_model_exact_until(model, aggregate);
-		/* An exact process held at its end what came in its last tick. */
-		if (aggregate->is_exact && !aggregate->is_left && pick->born_ns >= pick->gone_ns)
-			pick->born_ns = pick->born_least_ns = pick->gone_ns - 1;
+		from_ns = gg_model_exact_from(aggregate, pick->born_ns, pick->gone_ns);
+		if (from_ns < pick->born_ns)
+			pick->born_ns = pick->born_least_ns = from_ns;
 		pick->gone_least_ns = pick->gone_most_ns = pick->gone_ns;
 		pick->is_left = true;
 		return;

@@ -693,9 +693,8 @@ static struct gg_block exact_block(const struct gg_query_filter *filter,
 	if (aggregate->to_ns == GG_TIME_NONE) {
 		block.is_left = true;
 		block.left_ns = gg_model_process_end(filter->model, aggregate->process);
-		if (block.from_ns >= block.until_ns)
-			block.from_ns = block.until_ns - 1;
 	}
+	block.from_ns = gg_model_exact_from(aggregate, block.from_ns, block.until_ns);
 	block.until_least_ns = block.until_ns;
 	if (aggregate->to_ns == GG_TIME_NONE && stopped_ns < block.until_ns)
 		block.until_least_ns = stopped_ns > block.from_ns ? stopped_ns : block.from_ns;

@@ -57,10 +57,7 @@ static struct gg_extract_block block_of_aggregate(const struct gg_model *model,
 	block.alloc_ns = aggregate->from_ns + bucket;
 	block.free_ns = aggregate->to_ns == GG_TIME_NONE ? gg_model_exact_until(model, aggregate)
 	                                                 : aggregate->to_ns - bucket + 1;
-	/* An exact process held at its end what came in its last tick. */
-	if (aggregate->is_exact && aggregate->to_ns == GG_TIME_NONE &&
-	    block.free_ns <= block.alloc_ns)
-		block.alloc_ns = block.free_ns - 1;
+	block.alloc_ns = gg_model_exact_from(aggregate, block.alloc_ns, block.free_ns);
 	if (block.free_ns < block.alloc_ns)
 		block.free_ns = block.alloc_ns;
 	return block;
