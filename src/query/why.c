@@ -117,7 +117,7 @@ static double hidden_heap(const struct making *making, double heap)
 		resident = kept;
 	if (gg_why_slab_total(making->input, "changed") >= 0)
 		resident = fmin(resident, kept);
-	return fmin(fmax(resident - heap, 0), other->rss - other->lazy_free);
+	return fmin(fmax(floor(resident) - heap, 0), other->rss - other->lazy_free);
 }
 
 /*
@@ -267,7 +267,7 @@ static void widen_older(struct making *making)
 {
 	const struct kind_sums *other = &making->kinds[GG_MAPPING_ANONYMOUS];
 	struct gg_why_part *older = &making->heap.parts[GG_WHY_OLDER];
-	double most = making->input->older_bytes >= 0 ? making->input->older_bytes : INFINITY;
+	double most = making->input->older_bytes >= 0 ? ceil(making->input->older_bytes) : INFINITY;
 	double hidden;
 
 	if (!hides_older(making))

@@ -622,23 +622,38 @@ static double uncounted_most(const struct gg_why_heap *heap, const struct gg_why
 	double unsure = gg_why_total(input, "look.live-new-unsure");
 	double others = fmax((double)input->look->rss_bytes - heap->bytes, 0);
 
-	return unsure > 0 ? fmin(unsure * taken_per_byte(input), others) : 0;
+	return unsure > 0 ? fmin(ceil(unsure * taken_per_byte(input)), others) : 0;
+}
+
+/*
+ * Bounds come from totals that are estimates, and so are fractions of bytes.  Whole numbers have
+ * sums that are exact in whatever order they are added up.
+ */
+static struct gg_why_part whole(struct gg_why_part part)
+{
+	if (part.certainty == GG_WHY_EXACT)
+		return exactly(round(part.bytes));
+	part.bytes = round(part.bytes);
+	part.low = floor(part.low);
+	part.high = ceil(part.high);
+	return part;
 }
 
 /* Makes the parts add up to the heap's resident bytes; the rest gets what they leave. */
 static void settle(struct gg_why_heap *heap, const struct gg_why_input *input)
 {
 	struct gg_why_part *rest = &heap->parts[GG_WHY_REST];
-	double left = settle_exact(heap);
 	struct part_sums sums;
+	double left;
 
+	for (int i = 0; i < GG_WHY_REST; i++)
+		heap->parts[i] = whole(heap->parts[i]);
+	left = settle_exact(heap);
 	lower(heap, left);
 	limit(heap->parts, left + uncounted_most(heap, input));
 	reduce(heap->parts, add_up(heap->parts).bytes - left);
 	sums = add_up(heap->parts);
 	rest->bytes = left - sums.bytes;
-	if (fabs(rest->bytes) < 0.5) /* what rounding left of nothing */
-		rest->bytes = 0;
 	rest->low = fmax(left - sums.high, 0);
 	rest->high = left - sums.low;
 	rest->certainty = rest->low == rest->high ? GG_WHY_EXACT : GG_WHY_INTERVAL;
@@ -722,13 +737,13 @@ static bool has_unseen_blocks(const struct gg_why_input *input, double left_byte
  */
 static void take_older(struct gg_why_heap *heap, const struct gg_why_input *input)
 {
-	double most = input->older_bytes >= 0 ? input->older_bytes : INFINITY;
+	double most = input->older_bytes >= 0 ? ceil(input->older_bytes) : INFINITY;
 	struct gg_why_part *rest = &heap->parts[GG_WHY_REST];
 	struct gg_why_part *older = &heap->parts[GG_WHY_OLDER];
 
 	if (!input->is_attached)
 		return;
-	*older = left_older(heap, input);
+	*older = whole(left_older(heap, input));
 	if (has_unseen_blocks(input, older->low, most)) {
 		older->low = 0;
 		older->certainty = GG_WHY_BOUND;

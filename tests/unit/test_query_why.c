@@ -503,6 +503,34 @@ TEST(memory_that_came_while_rss_was_counted_may_not_be_in_it)
 	gg_why_done(&why);
 }
 
+/* A byte takes a fraction more than itself for heads, so bounds of rows are fractions as well. */
+TEST(rows_are_whole_numbers_even_if_bounds_are_fractions)
+{
+	struct made made;
+	struct gg_why why;
+	double sum = 0;
+
+	begin(&made, 1);
+	made.look.rss_bytes = 32 * MIB;
+	map(&made, GG_MAPPING_HEAP, 24 * MIB);
+	map(&made, GG_MAPPING_FILE, 8 * MIB);
+	put(&made, sample_of(1, 26 * MIB, 0));
+	put(&made, sample_of(2, 200 << 10, 0));
+	add_readings(&made, 20 * MIB, 26 * MIB, 20 * MIB, 0);
+	total(&made, "look.live-new", 2 * MIB);
+	total(&made, "look.live-new-unsure", 4 * MIB);
+	why = divide(&made);
+	for (size_t i = 0; i < why.rows.count; i++) {
+		const struct gg_why_row *row = &why.rows.items[i];
+
+		CHECK(row->bytes == floor(row->bytes) && row->low == floor(row->low));
+		CHECK(row->high == ceil(row->high));
+		sum += row->bytes;
+	}
+	CHECK(sum == 32 * MIB);
+	gg_why_done(&why);
+}
+
 /* The times of samples are exact, and of one moment, which that of RSS is not. */
 TEST(what_was_live_for_certain_may_be_more_than_rss_has)
 {
