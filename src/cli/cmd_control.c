@@ -61,25 +61,6 @@ struct region_status {
 	uint64_t dropped_count;
 };
 
-/*
- * Finds an option that the agent noted in the region, and parses its value as a size.  Returns 0 if
- * the option is absent or its value is not a size.  The last value of an option counts.
- */
-static uint64_t find_size(const struct gg_region_header *header, const char *name)
-{
-	char text[GG_REGION_OPTIONS_MAX + 1], *line, *rest = text;
-	size_t length = strlen(name);
-	uint64_t bytes = 0;
-
-	memcpy(text, header->options, header->options_bytes);
-	text[header->options_bytes] = '\0';
-	while ((line = strsep(&rest, "\n")) != NULL)
-		if (strncmp(line, name, length) == 0 && line[length] == '=' &&
-		    gg_size_parse(line + length + 1, &bytes) < 0)
-			bytes = 0;
-	return bytes;
-}
-
 /* Under the scheme per-allocation the interval counts allocations and not bytes. */
 static bool counts_allocations(const struct gg_region_header *header)
 {
@@ -89,23 +70,21 @@ static bool counts_allocations(const struct gg_region_header *header)
 }
 
 /*
- * Adds up the live samples.  A live block may have been allocated under the first interval, under
- * the current one, or under the interval of a sample.  The tally is exposed to all of them, because
- * its upper bound must allow for blocks that went unsampled under any of them.
+ * Adds up the live samples.  A live block may have been allocated under the coarsest interval that
+ * was in use, under one that is about to be, or while nothing was sampled.  The upper bound must
+ * allow for blocks that went unsampled under any of them.
  */
 static struct gg_tally tally_live(const struct gg_region_view *view)
 {
-	uint64_t first = find_size(&view->header, "GEIGER_INTERVAL");
-	uint64_t planned = find_size(&view->header, "GEIGER_PLANNED_INTERVAL");
+	const struct gg_region_header *header = &view->header;
 	struct gg_tally tally = { 0 };
 
-	if (!counts_allocations(&view->header)) {
-		gg_tally_expose(&tally, (double)view->header.control.interval_bytes);
-		if (first != 0)
-			gg_tally_expose(&tally, (double)first);
-		if (planned != 0)
-			gg_tally_expose(&tally, (double)planned);
+	if (!counts_allocations(header)) {
+		gg_tally_expose(&tally, (double)header->control.interval_bytes);
+		gg_tally_expose(&tally, (double)header->counters[GG_COUNT_COARSEST_INTERVAL]);
 	}
+	if (header->control.active == 0 || header->counters[GG_COUNT_DROP_OFF] > 0)
+		tally.incomplete = 1;
 	for (uint32_t i = 0; i < view->live_count; i++) {
 		struct gg_draw draw = gg_region_sample_draw(&view->live[i]);
 
@@ -398,8 +377,8 @@ static void tell_change(const struct gg_region_header *header,
 	}
 	fprintf(stderr,
 	        "geiger: asked process %" PRIu32 " for %s; each thread follows when it looks next, "
-	        "after 8 MiB of allocations at the latest\n",
-	        header->pid, gg_buf_text(&text));
+	        "after %s of allocations at the latest\n",
+	        header->pid, gg_buf_text(&text), header->control.active != 0 ? "8 MiB" : "1 MiB");
 }
 
 /* The agent ignores an overhead or an error under schemes that cannot follow it. */
@@ -590,8 +569,8 @@ const struct gg_command gg_command_control = {
 		"status         tells its settings, and what it holds\n"
 		"\n"
 		"A thread looks for new settings when its sampler is due, after 8 MiB of\n"
-		"allocations at the latest. A recorder that follows the process notes the change\n"
-		"as an event of the profile.\n",
+		"allocations at the latest, or 1 MiB while sampling is off. A recorder that\n"
+		"follows the process notes the change as an event of the profile.\n",
 	.options = control_option_table,
 	.options_size = sizeof(struct control_options),
 	.max_operands = 3,

@@ -56,12 +56,20 @@ static inline void leave(struct gg_thread *t)
 	gg_dump_trigger_check_pending();
 }
 
-/* Bytes until the thread checks the settings again while nothing is sampled. */
+/*
+ * Bytes until the thread checks the settings again while nothing is sampled.  After a switch to on,
+ * the rest of them stays hidden.
+ */
 static uint64_t pause_bytes(void)
 {
-	return gg_load_relaxed(&gg_compat_requests.checks_settings_often) != 0
-	               ? GG_COMPAT_REQUESTS_VISIT_BYTES
-	               : GG_ENVIRONMENT_VISIT_BYTES;
+	uint64_t interval_bytes = gg_load_relaxed(&gg_process.interval_bytes);
+
+	/* 0: the settings are not read yet. */
+	if (interval_bytes == 0 || interval_bytes >= GG_ENVIRONMENT_PAUSED_MOST_BYTES)
+		return GG_ENVIRONMENT_PAUSED_MOST_BYTES;
+	return interval_bytes > GG_ENVIRONMENT_PAUSED_LEAST_BYTES
+	               ? interval_bytes
+	               : GG_ENVIRONMENT_PAUSED_LEAST_BYTES;
 }
 
 /* The same while the process is not ready: off for good, or being started or adopted right now. */

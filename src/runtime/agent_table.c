@@ -25,6 +25,7 @@
 #include "runtime/dump/dump.h"
 #include "runtime/dump/dump_trigger.h"
 #include "runtime/exact_mode.h"
+#include "runtime/exposure.h"
 #include "runtime/history.h"
 #include "runtime/modules/mapped_modules.h"
 #include "runtime/modules/module_table.h"
@@ -179,6 +180,7 @@ static void thread_interval(uint64_t interval_bytes)
 	if (!gg_thread_enter(t))
 		return;
 	t->interval_bytes = interval_bytes;
+	gg_exposure_note_thread(interval_bytes);
 	if (is_running() && gg_process_ensure_current())
 		gg_process_settings_update(t);
 	gg_thread_leave(t);

@@ -39,8 +39,8 @@ bool gg_compat_calls_thread_active_init(int new_state)
 }
 
 /*
- * Without this call, new settings would take effect within 8 MiB: the sampler may pause, or still
- * count down to a sample point that old settings have drawn.
+ * Without this call, new settings would take effect within 8 MiB: the sampler may still count down
+ * to a sample point that old settings have drawn.
  */
 void gg_compat_calls_apply_settings(void)
 {

@@ -16,6 +16,5 @@ void gg_compat_requests_read(struct gg_agent_begin *ret_begin)
 	*ret_begin = (struct gg_agent_begin){ .bytes = sizeof(*ret_begin) };
 	if (begin == NULL)
 		return;
-	gg_store_relaxed(&gg_compat_requests.checks_settings_often, 1);
 	begin(&gg_agent_functions, ret_begin);
 }

@@ -13,13 +13,9 @@
 #include "base/compiler.h"
 
 struct gg_compat_requests {
-	uint32_t new_threads_are_off;   /* threads that start from now on are not sampled */
-	uint32_t counts_frees;          /* the program reads how much each thread has freed */
-	uint32_t checks_settings_often; /* threads look for new settings each VISIT_BYTES, also
-	                               * while nothing is sampled */
+	uint32_t new_threads_are_off; /* threads that start from now on are not sampled */
+	uint32_t counts_frees;        /* the program reads how much each thread has freed */
 };
-
-enum { GG_COMPAT_REQUESTS_VISIT_BYTES = 64 << 10 };
 
 extern struct gg_compat_requests gg_compat_requests __attribute__((visibility("hidden")));
 

@@ -6,6 +6,7 @@
 #include "base/percent.h"
 #include "region/control.h"
 #include "runtime/error_target.h"
+#include "runtime/exposure.h"
 #include "runtime/platform/seccomp.h"
 #include "runtime/process.h"
 #include "stats/sampling/overhead_control.h"
@@ -53,7 +54,6 @@ static uint32_t begin_is_due;   /* 1: the next step begins with new values to ho
 static uint64_t begin_interval; /* of a plan, or 0; any thread writes it before begin_is_due */
 static uint32_t begun_overhead_ppm, begun_error_ppm; /* that the controls have begun with */
 static int64_t seen_charged_ns;                      /* of the recorder's statements */
-static uint64_t coarsest_interval;                   /* so far; two threads may write at once */
 static uint64_t walk_ns; /* that the control of the error took in this window */
 
 /* Two threads may write at once; then one of the two times is lost. */
@@ -155,22 +155,11 @@ static void note_largest(enum gg_region_counter counter, uint64_t value)
 		gg_store_relaxed(&header->counters[counter], value);
 }
 
-/* Readers allow for blocks that were exposed to the coarsest interval. */
-void gg_overhead_budget_note_coarsest(uint64_t interval_bytes)
-{
-	uint64_t coarsest = gg_load_relaxed(&coarsest_interval);
-
-	while (interval_bytes > coarsest &&
-	       !gg_cas_acq_rel(&coarsest_interval, &coarsest, interval_bytes))
-		continue;
-	note_largest(GG_COUNT_COARSEST_INTERVAL, gg_load_relaxed(&coarsest_interval));
-}
-
 /* Other processes read the interval there.  The exchange fails if one has just written its own. */
 static void publish_interval(uint64_t old, uint64_t new)
 {
 	gg_cas_acq_rel(&gg_process.region.header->control.interval_bytes, &old, new);
-	gg_overhead_budget_note_coarsest(new);
+	gg_exposure_note(new);
 }
 
 static void publish_sums(const struct gg_overhead_window *w)
@@ -357,11 +346,6 @@ void gg_overhead_budget_forked(void)
 {
 	uint64_t now_ns = gg_clock_monotonic_ns();
 
-	/*
-	 * Inherited blocks may have been exposed to the coarsest interval of a control that has
-	 * ended, and the child's region is new.
-	 */
-	note_largest(GG_COUNT_COARSEST_INTERVAL, gg_load_relaxed(&coarsest_interval));
 	if (!gg_overhead_budget_is_on())
 		return;
 	/* A thread of the parent may have had the turn, and left a control half written. */
@@ -378,6 +362,4 @@ void gg_overhead_budget_forked(void)
 	gg_error_target_forked();
 	gg_overhead_budget_publish();
 	begin_window(now_ns, read_cpu_ns(now_ns));
-	/* Inherited blocks were exposed to the coarsest interval of the parent. */
-	gg_overhead_budget_note_coarsest(gg_load_relaxed(&gg_process.interval_bytes));
 }

@@ -54,9 +54,6 @@ void gg_overhead_budget_read(uint32_t *ret_overhead_ppm, uint32_t *ret_error_ppm
 /* Call it when the process has its region: it states there what the interval follows. */
 void gg_overhead_budget_publish(void);
 
-/* Publishes that some sizes are sampled at that interval. */
-void gg_overhead_budget_note_coarsest(uint64_t interval_bytes);
-
 /* In a forked child, when it has its region. */
 void gg_overhead_budget_forked(void);
 

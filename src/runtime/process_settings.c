@@ -5,6 +5,7 @@
 #include "base/assert.h"
 #include "base/hash.h"
 #include "region/control.h"
+#include "runtime/exposure.h"
 #include "runtime/overhead_budget.h"
 #include "runtime/rate_plan.h"
 #include "stats/sampling/weight.h"
@@ -22,8 +23,10 @@ void gg_process_settings_refresh(void)
 		return;
 	gg_overhead_budget_set(request.overhead_ppm, request.error_ppm, 0);
 	if (request.overhead_ppm == 0 && request.error_ppm == 0 && request.interval_bytes != 0 &&
-	    request.interval_bytes <= GG_REGION_INTERVAL_MAX)
+	    request.interval_bytes <= GG_REGION_INTERVAL_MAX) {
 		gg_store_relaxed(&gg_process.interval_bytes, request.interval_bytes);
+		gg_exposure_note(request.interval_bytes);
+	}
 	gg_store_relaxed(&gg_process.is_active, request.active);
 	/* Release: a thread that sees the count sees the settings. */
 	gg_add_release(&gg_process.change_count, 1);

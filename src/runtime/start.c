@@ -24,6 +24,7 @@
 #include "runtime/dump/dump_options.h"
 #include "runtime/dump/dump_trigger.h"
 #include "runtime/exact_mode.h"
+#include "runtime/exposure.h"
 #include "runtime/fork_handlers.h"
 #include "runtime/looks/allocator_look.h"
 #include "runtime/modules/mapped_modules.h"
@@ -123,6 +124,14 @@ static int begin_threads(void)
 	return gg_fork_handlers_init();
 }
 
+static void note_exposure(void)
+{
+	gg_exposure_note(gg_load_relaxed(&gg_process.interval_bytes));
+	if (gg_process.options.startup_bytes != 0)
+		gg_exposure_note(gg_process.options.startup_interval);
+	gg_exposure_publish();
+}
+
 /* `request` is the program's, which gets the reason of a failure; NULL: the log gets it. */
 static int start(const struct gg_agent_request *request)
 {
@@ -144,6 +153,7 @@ static int start(const struct gg_agent_request *request)
 	gg_add_relaxed(&gg_process.change_count, 1);
 	gg_add_relaxed(&gg_process.generation, 1);
 	gg_process.adopt = gg_start_prepare;
+	gg_exposure_begin();
 	gg_overhead_budget_set(gg_process.options.overhead_ppm, gg_process.options.error_ppm,
 	                       gg_process.options.planned_interval);
 	if (gg_process.options.sampler.scheme == GG_SCHEME_OPTIMAL)
@@ -153,8 +163,10 @@ static int start(const struct gg_agent_request *request)
 	status = begin_threads();
 	if (status == 0)
 		status = gg_process_region_open(gg_region_init);
-	if (status == 0)
+	if (status == 0) {
 		gg_overhead_budget_publish();
+		note_exposure();
+	}
 	if (status == 0 && gg_process.options.exact)
 		status = gg_exact_mode_begin();
 	if (status == 0) {
@@ -379,6 +391,8 @@ static bool adopt(bool is_seeded)
 	gg_mapped_modules_forked();
 	gg_rate_plan_forked();
 	gg_overhead_budget_forked();
+	/* Inherited blocks were exposed to the coarsest interval of the parent. */
+	gg_exposure_publish();
 	gg_allocator_look_begin();
 	gg_add_relaxed(&gg_process.generation, is_seeded ? 1 : 2);
 	gg_add_relaxed(&gg_process.change_count, 1);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * embed_program [start | dense] [snapshot FILE] [abort] - a runtime in small: two heaps, objects
- * that move, grow old and die, frames of its own. To be recorded with a sampling interval of 1:
- * what it leaves is known.
+ * embed_program [start | dense | sparse] [snapshot FILE] [abort] - a runtime in small: two heaps,
+ * objects that move, grow old and die, frames of its own. To be recorded with a sampling interval
+ * of 1: what it leaves is known.
  *
  *   heap "young [cells]"  100 pairs of 16, of which 60 died, 40 moved and are old; 7 strings of 5
  *   heap "old"            10 vectors of 1000, by main > load
@@ -63,6 +63,7 @@ int main(int argc, char **argv)
 {
 	uint32_t young, old;
 	size_t i;
+	int is_sparse;
 	void *volatile block;
 
 	if (argc > 1 && strcmp(argv[1], "start") == 0) {
@@ -73,6 +74,9 @@ int main(int argc, char **argv)
 	}
 	if (argc > 1 && strcmp(argv[1], "dense") == 0)
 		geiger_thread_interval(1);
+	is_sparse = argc > 1 && strcmp(argv[1], "sparse") == 0;
+	if (is_sparse)
+		geiger_thread_interval(65536);
 	young = geiger_heap_register("young", "cells");
 	old = geiger_heap_register("old", NULL);
 	geiger_heap_set_frame_provider(old, provide, NULL);
@@ -82,7 +86,7 @@ int main(int argc, char **argv)
 		allocate(young, i, 5, "string");
 	block = malloc(12345);
 	interpret(old);
-	if (geiger_collected(young, GEIGER_YOUNG, where, NULL) != 47 &&
+	if (geiger_collected(young, GEIGER_YOUNG, where, NULL) != 47 && !is_sparse &&
 	    geiger_recording_to() != GEIGER_TO_NOWHERE)
 		return 4;
 	if (argc > 2 && strcmp(argv[argc - 2], "snapshot") == 0 &&

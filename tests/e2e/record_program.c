@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -412,6 +413,35 @@ static int be_slow(long milliseconds, const char *end_path)
 	return 9;
 }
 
+/* Waits until the file has that many bytes; false if that lasts too long. */
+static bool wait_for_bytes(const char *path, long count)
+{
+	struct stat file;
+
+	for (int i = 0; i < 60000; i++) {
+		if (stat(path, &file) == 0 && file.st_size >= count)
+			return true;
+		usleep(1000);
+	}
+	return false;
+}
+
+/* For each byte of the file it allocates so many blocks, and then writes another byte to it. */
+static int allocate_when_asked(long count, const char *path)
+{
+	for (long done = 0;; done += 2) {
+		int fd;
+
+		if (!wait_for_bytes(path, done + 1))
+			return 1;
+		for (long i = 0; i < count; i++)
+			call_malloc(1000);
+		fd = open(path, O_WRONLY | O_APPEND);
+		if (fd < 0 || write(fd, "+", 1) != 1 || close(fd) < 0)
+			return 1;
+	}
+}
+
 int main(int argc, char **argv)
 {
 	const char *what = argc > 1 ? argv[1] : "";
@@ -456,6 +486,8 @@ int main(int argc, char **argv)
 		return change_title(argv, number);
 	else if (strcmp(what, "slow") == 0)
 		return be_slow(number, argc > 3 ? argv[3] : NULL);
+	else if (strcmp(what, "asked") == 0 && argc > 3)
+		return allocate_when_asked(number, argv[3]);
 	else if (strcmp(what, "killed-child") == 0)
 		return kill_child(number);
 	else if (strcmp(what, "killed") == 0) {

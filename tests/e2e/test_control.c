@@ -176,6 +176,56 @@ TEST(sampling_pauses_and_goes_on_as_asked)
 	recording_end(&r);
 }
 
+/* Lets the program allocate one more batch: writes a byte, and waits for the program's own byte. */
+static void ask_for_batch(const char *path)
+{
+	struct stat file = { 0 };
+	int fd = open(path, O_WRONLY | O_CREAT | O_APPEND, 0600);
+	off_t size;
+
+	CHECK(fd >= 0 && fstat(fd, &file) == 0 && write(fd, "-", 1) == 1 && close(fd) == 0);
+	size = file.st_size + 2;
+	for (int i = 0; i < 6000 && stat(path, &file) == 0 && file.st_size < size; i++)
+		usleep(10000);
+	CHECK_EQ_I64(file.st_size, size);
+}
+
+/*
+ * A batch has 100 blocks of 1000 bytes.  At an interval of 1 a thread that samples nothing looks
+ * for new settings after 4 KiB, so the switch hides five blocks at most.
+ */
+TEST(a_switch_hides_no_more_than_a_few_blocks)
+{
+	char who[16], path[512], words[8192];
+	struct recording r;
+	double before, all;
+	pid_t pid;
+
+	if (!CHECK(recording_begin(&r)))
+		return;
+	snprintf(path, sizeof(path), "%s.asked", r.path);
+	snprintf(words, sizeof(words), "GEIGER_INTERVAL=1 %s asked 100 %s", helper(), path);
+	pid = start_profiled(&r, words, who);
+	ask_for_batch(path);
+	all = status_of(&r, who, "samples");
+	CHECK(all >= 100 && status_of(&r, who, "high") > 0);
+	CHECK_EQ_I64(control(&r, who, "off", NULL, "--quiet"), 0);
+	ask_for_batch(path);
+	ask_for_batch(path);
+	before = status_of(&r, who, "samples");
+	CHECK_MSG(before - all <= 5, "%g after %g", before, all);
+	CHECK_EQ_I64(control(&r, who, "on", NULL, "--quiet"), 0);
+	ask_for_batch(path);
+	all = status_of(&r, who, "samples");
+	CHECK_MSG(all - before >= 95, "%g after %g", all, before);
+	/* Nobody knows how much of what was allocated in between is live. */
+	CHECK_EQ_I64(control(&r, who, "status", NULL, "--json"), 0);
+	says(&r, "\"high\":null");
+	stop(pid);
+	unlink(path);
+	recording_end(&r);
+}
+
 TEST(another_sampling_interval_is_used_from_then_on)
 {
 	struct recording r;
@@ -200,7 +250,7 @@ TEST(another_sampling_interval_is_used_from_then_on)
 	/* Blocks without a sample may be older than this change, so 100 is not the answer. */
 	CHECK_EQ_I64(control(&r, who, "interval", "100", NULL), 0);
 	CHECK_EQ_I64(control(&r, who, "snapshot", r.path, "--quiet"), 0);
-	CHECK_EQ_DOUBLE(recording_number(&r, "select interval from process"), 1024);
+	CHECK_EQ_DOUBLE(recording_number(&r, "select interval from process"), 4096);
 	CHECK_EQ_I64(control(&r, who, "interval", "4k", NULL), 0);
 	/* On or off is as it was. */
 	CHECK_EQ_I64(control(&r, who, "status", NULL, NULL), 0);

@@ -19,6 +19,7 @@
 #include "runtime/agent_log.h"
 #include "runtime/dump/dump_trigger.h"
 #include "runtime/environment.h"
+#include "runtime/exposure.h"
 #include "runtime/overhead_budget.h"
 #include "runtime/platform/allocator_functions.h"
 #include "runtime/platform/elf_lookup.h"
@@ -231,7 +232,7 @@ static void set_plan(void)
 	else
 		rates = gg_rate_plan_rates(interval_bytes);
 	if (coarser > 0 && rates != NULL)
-		gg_overhead_budget_note_coarsest((uint64_t)((double)interval_bytes * coarser) + 1);
+		gg_exposure_note((uint64_t)((double)interval_bytes * coarser) + 1);
 	if (rates != NULL)
 		gg_malloc_set_rates((double)interval_bytes, rates, seed);
 	else

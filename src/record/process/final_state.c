@@ -71,8 +71,6 @@ static void note_coarsest(struct gg_target *target, double coarsest)
 		target->record.interval_bytes = coarsest;
 	if (coarsest > counts->interval_most)
 		counts->interval_most = coarsest;
-	if (coarsest > counts->coarsest_interval)
-		counts->coarsest_interval = coarsest;
 }
 
 /* Adds what the agent measured while it controlled the overhead. */

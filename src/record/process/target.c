@@ -239,11 +239,29 @@ static void note_unseen_changes(struct gg_target *target)
 	gg_profile_writer_event(writer, target->id, writer->now_ns, "on", "settings are as before");
 }
 
+/* Blocks without a sample may have been exposed to this larger interval. */
+static int expose(struct gg_target *target, uint64_t interval_bytes)
+{
+	struct gg_profile_writer *writer = target->writer;
+
+	if ((double)interval_bytes <= target->record.interval_bytes ||
+	    interval_bytes > GG_REGION_INTERVAL_MAX)
+		return writer->status;
+	target->record.interval_bytes = (double)interval_bytes;
+	return gg_profile_writer_keep(writer,
+	                              gg_profile_update_process(writer->profile, target->id,
+	                                                        &target->record, writer->error));
+}
+
 int gg_target_watch_control(struct gg_target *target)
 {
 	struct gg_region_control now, *before = &target->control;
 	struct gg_profile_writer *writer = target->writer;
+	uint64_t coarsest;
 
+	if (target->reader.fd >= 0 &&
+	    gg_region_reader_counter(&target->reader, GG_COUNT_COARSEST_INTERVAL, &coarsest))
+		expose(target, coarsest);
 	if (target->reader.fd < 0 || !gg_region_control_read(target->reader.fd, &now))
 		return writer->status;
 	if (now.change_count == before->change_count &&
@@ -266,14 +284,7 @@ int gg_target_watch_control(struct gg_target *target)
 	target->was_off |= now.active == 0;
 	*before = now;
 	target->watched_ns = writer->now_ns;
-	if ((double)now.interval_bytes <= target->record.interval_bytes ||
-	    now.interval_bytes > GG_REGION_INTERVAL_MAX)
-		return writer->status;
-	/* Blocks without a sample may have been exposed to this larger interval. */
-	target->record.interval_bytes = (double)now.interval_bytes;
-	return gg_profile_writer_keep(writer,
-	                              gg_profile_update_process(writer->profile, target->id,
-	                                                        &target->record, writer->error));
+	return expose(target, now.interval_bytes);
 }
 
 void gg_target_rename(struct gg_target *target, const char *command, size_t command_bytes,

@@ -30,9 +30,8 @@ struct gg_session_counts {
 	double interval_most;  /* the largest sampling interval that a process was exposed to */
 	/* Sums over processes whose interval followed the overhead (runtime/overhead_budget.h). */
 	uint64_t program_ns, sampling_ns, hooks_ns, recorder_ns, interval_change_count;
-	double unpaid_ns; /* what ended processes were over their share (recorder_costs.h) */
-	double coarsest_interval; /* the largest of their intervals */
-	uint32_t overhead_ppm;    /* the largest share that one of them was to hold; 0: none */
-	uint32_t error_ppm;       /* the largest error, likewise */
-	bool counts_allocations;  /* the interval counts allocations, not bytes */
+	double unpaid_ns;        /* what ended processes were over their share (recorder_costs.h) */
+	uint32_t overhead_ppm;   /* the largest share that one of them was to hold; 0: none */
+	uint32_t error_ppm;      /* the largest error, likewise */
+	bool counts_allocations; /* the interval counts allocations, not bytes */
 };

@@ -139,7 +139,7 @@ const char *gg_region_counter_name(uint32_t counter)
 		[GG_COUNT_SAMPLING_NS] = "ns of samples",
 		[GG_COUNT_HOOKS_NS] = "ns of hooks",
 		[GG_COUNT_INTERVAL_CHANGES] = "changes of the interval for the overhead",
-		[GG_COUNT_COARSEST_INTERVAL] = "bytes of the coarsest interval for the overhead",
+		[GG_COUNT_COARSEST_INTERVAL] = "bytes of the coarsest interval",
 		[GG_COUNT_RECORDER_NS] = "ns of the recorder for samples",
 		[GG_COUNT_ASKED_OVERHEAD] = "millionths of overhead asked for",
 		[GG_COUNT_ASKED_ERROR] = "millionths of error asked for",
