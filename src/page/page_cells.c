@@ -44,19 +44,21 @@ _Static_assert(GG_PAGE_BRIEF_COUNT < 1 << BRIEF_BITS, "so do lives");
 
 /*
  * The third number has the uncertainty: by how many bins the block may have been allocated earlier,
- * or freed earlier or later, and how short its lifetime may have been.
+ * or freed earlier or later, and how short its lifetime may have been; whether it may be missing;
+ * and whether only heirs make its end uncertain.
  */
 enum {
 	LATER_SHIFT = BIN_BITS,
 	SOONER_SHIFT = 2 * BIN_BITS,
 	BRIEF_MOST_SHIFT = 3 * BIN_BITS,
 	UNSURE_SHIFT = BRIEF_MOST_SHIFT + BRIEF_BITS,
+	HEIRS_SHIFT = UNSURE_SHIFT + 1,
 };
 
 struct cell {
 	uint64_t times_and_node;  /* node, class, born, gone */
 	uint64_t owner_and_share; /* path, line, owner, brief, share */
-	uint64_t uncertainty;     /* earlier, later, sooner, brief_more, unsure */
+	uint64_t uncertainty;     /* earlier, later, sooner, brief_more, unsure, heirs */
 	uint32_t n;
 };
 
@@ -134,8 +136,9 @@ static uint64_t uncertainty(const struct cell_list *cells, const struct gg_page_
 {
 	uint64_t doubted = bins_between(bin_of(cells, pick, pick->born_least_ns),
 	                                bin_of(cells, pick, pick->born_ns));
+	bool is_exact = pick->aggregate != NULL && pick->aggregate->is_exact;
 
-	if (pick->gone_ns != GG_TIME_NONE && !pick->is_left) {
+	if (pick->gone_ns != GG_TIME_NONE && (!pick->is_left || is_exact)) {
 		uint32_t gone = bin_of(cells, pick, pick->gone_ns);
 
 		doubted |= bins_between(gone, bin_of(cells, pick, pick->gone_most_ns))
@@ -143,6 +146,9 @@ static uint64_t uncertainty(const struct cell_list *cells, const struct gg_page_
 		doubted |= bins_between(bin_of(cells, pick, pick->gone_least_ns), gone)
 		           << SOONER_SHIFT;
 	}
+	/* A process's own frees were counted; only what its heirs hold of the blocks is unknown. */
+	if (is_exact && doubted >> LATER_SHIFT != 0)
+		doubted |= UINT64_C(1) << HEIRS_SHIFT;
 	doubted |= (uint64_t)(pick->brief_most - pick->brief) << BRIEF_MOST_SHIFT;
 	return doubted | (uint64_t)(pick->aggregate != NULL && pick->aggregate->is_shared)
 	                         << UNSURE_SHIFT;
@@ -241,6 +247,7 @@ static const struct cell_column columns[] = {
 	{ "sooner", DOUBT, SOONER_SHIFT, BIN_BITS, false, true },
 	{ "brief_more", DOUBT, BRIEF_MOST_SHIFT, BRIEF_BITS, false, true },
 	{ "unsure", DOUBT, UNSURE_SHIFT, 1, false, true },
+	{ "heirs", DOUBT, HEIRS_SHIFT, 1, false, true },
 };
 
 static void write_column(const struct cell_list *cells, const struct cell_column *column, bool held,

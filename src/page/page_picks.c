@@ -17,10 +17,10 @@ const int64_t gg_page_brief_ns[GG_PAGE_BRIEF_COUNT] = { GG_TEMPORARY_NS, 1000000
 
 /* Sums count as in query.h: they are allocated at the end of their time, and live from then on. */
 static void take_aggregate(struct gg_page_pick *pick, const struct gg_model *model,
-                           const struct gg_profile_aggregate *aggregate)
+                           const struct gg_profile_aggregate *aggregate,
+                           const struct gg_block_times *times)
 {
 	int64_t range = aggregate->to_ns - aggregate->from_ns, bucket = aggregate->bucket_ns;
-	int64_t from_ns;
 
 	pick->aggregate = aggregate;
 	pick->process = aggregate->process;
@@ -28,15 +28,13 @@ static void take_aggregate(struct gg_page_pick *pick, const struct gg_model *mod
 	pick->top = model->stacks[aggregate->stack].top;
 	pick->kind = gg_model_aggregate_kind(model, aggregate);
 	pick->born_least_ns = aggregate->from_ns + 1;
-	if (aggregate->to_ns == GG_TIME_NONE) {
-		pick->born_ns = aggregate->from_ns + bucket;
-		pick->gone_ns = aggregate->is_left ? pick->born_ns
-		                                   : gg_model_exact_until(model, aggregate);
-		from_ns = gg_model_exact_from(aggregate, pick->born_ns, pick->gone_ns);
-		if (from_ns < pick->born_ns)
-			pick->born_ns = pick->born_least_ns = from_ns;
-		pick->gone_least_ns = pick->gone_most_ns = pick->gone_ns;
-		pick->is_left = true;
+	pick->is_left = aggregate->to_ns == GG_TIME_NONE;
+	if (pick->is_left || aggregate->is_exact) {
+		pick->born_ns = times->from_ns;
+		if (pick->born_ns < pick->born_least_ns)
+			pick->born_least_ns = pick->born_ns;
+		pick->gone_ns = pick->gone_least_ns = times->until_least_ns;
+		pick->gone_most_ns = times->until_ns;
 		return;
 	}
 	if (bucket <= 0 || bucket >= range)
@@ -54,7 +52,8 @@ struct collecting {
 };
 
 static void collect(const struct gg_model_sample *sample,
-                    const struct gg_profile_aggregate *aggregate, void *context)
+                    const struct gg_profile_aggregate *aggregate,
+                    const struct gg_block_times *times, void *context)
 {
 	struct collecting *collecting = context;
 	struct gg_page_pick *pick = &collecting->run->picks[collecting->at];
@@ -63,7 +62,7 @@ static void collect(const struct gg_model_sample *sample,
 	if (collecting->at++ >= collecting->capacity)
 		return;
 	if (aggregate != NULL) {
-		take_aggregate(pick, collecting->run->model, aggregate);
+		take_aggregate(pick, collecting->run->model, aggregate, times);
 		return;
 	}
 	/* The visitor gets a copy; the pick needs the model's own sample of the block. */
@@ -187,7 +186,7 @@ static uint32_t find_brief_most(const struct gg_page_pick *pick)
 	uint32_t most = 0;
 
 	if (pick->aggregate != NULL)
-		return pick->aggregate->to_ns != GG_TIME_NONE &&
+		return pick->aggregate->to_ns != GG_TIME_NONE && !pick->aggregate->is_exact &&
 		                       (!(pick->aggregate->lifetime_ns_sum > 0) ||
 		                        pick->aggregate->sums.sample_count == 0)
 		               ? GG_PAGE_BRIEF_COUNT

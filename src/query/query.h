@@ -204,8 +204,16 @@ GG_MUST_CHECK int gg_query_each_pinned(const struct gg_model *model, const struc
  * describes. If the time of an end was lost, the visit gets the earliest possible time
  * (gg_model_freed_from).
  */
+struct gg_block_times {
+	int64_t from_ns;
+	int64_t until_least_ns; /* the earliest end: estimates count the block until then */
+	int64_t until_ns; /* the latest one, for upper ends; GG_TIME_NONE: it is live at the end */
+};
+typedef void gg_block_visit(const struct gg_model_sample *sample,
+                            const struct gg_profile_aggregate *aggregate,
+                            const struct gg_block_times *times, void *context);
 GG_MUST_CHECK int gg_query_blocks(const struct gg_model *model, const struct gg_query *query,
-                                  gg_pick_visit *visit, void *context, struct gg_error *error);
+                                  gg_block_visit *visit, void *context, struct gg_error *error);
 
 /*
  * Appends the label of a row to `out`: the name by which people, and another profile, identify it,

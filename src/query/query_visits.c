@@ -127,8 +127,13 @@ int gg_query_each_pinned(const struct gg_model *model, const struct gg_query *qu
 	return 0;
 }
 
+static struct gg_block_times times_of(const struct gg_block *block)
+{
+	return (struct gg_block_times){ block->from_ns, block->until_least_ns, block->until_ns };
+}
+
 int gg_query_blocks(const struct gg_model *model, const struct gg_query *query,
-                    gg_pick_visit *visit, void *context, struct gg_error *error)
+                    gg_block_visit *visit, void *context, struct gg_error *error)
 {
 	const struct gg_profile_aggregate *aggregates = model->aggregates;
 	struct gg_query_filter filter;
@@ -139,15 +144,23 @@ int gg_query_blocks(const struct gg_model *model, const struct gg_query *query,
 		return status;
 	for (size_t i = 0; i < model->sample_count; i++) {
 		struct gg_model_sample sample;
+		struct gg_block_times times;
 
 		if (!gg_query_filter_block(&filter, i, &block))
 			continue;
 		sample = whole_block(model, i, &block);
-		visit(&sample, NULL, context);
+		times = times_of(&block);
+		visit(&sample, NULL, &times, context);
 	}
-	for (size_t i = 0; i < model->aggregate_count; i++)
-		if (gg_query_filter_has_aggregate(&filter, &aggregates[i]))
-			visit(NULL, &aggregates[i], context);
+	for (size_t i = 0; i < model->aggregate_count; i++) {
+		struct gg_block_times times;
+
+		if (!gg_query_filter_has_aggregate(&filter, &aggregates[i]))
+			continue;
+		block = gg_query_block_of_aggregate(&filter, &aggregates[i]);
+		times = times_of(&block);
+		visit(NULL, &aggregates[i], &times, context);
+	}
 	gg_query_filter_close(&filter);
 	return 0;
 }

@@ -168,13 +168,27 @@ static void append_rss(const struct gg_report *report, const struct gg_timeline 
 		                                report->figures.ascii);
 }
 
+/* Exact counts have bounds where nobody knows when a forked process freed what it inherited. */
+static bool has_bounds(const struct gg_timeline *timeline)
+{
+	for (size_t i = 0; i < timeline->point_count; i++)
+		if (timeline->points[i].low < timeline->points[i].high)
+			return true;
+	return false;
+}
+
 static void append_legend(const struct gg_report *report, const struct gg_timeline *timeline,
                           struct gg_buf *out)
 {
 	bool ascii = report->figures.ascii;
 
 	if (gg_model_is_exact(report->model))
-		gg_buf_append_text(out, "Solid: live heap, exact");
+		gg_buf_printf(out, "Solid: live heap, exact%s%s%s",
+		              has_bounds(timeline) ? "; " : "",
+		              !has_bounds(timeline) ? ""
+		              : ascii               ? "':'"
+		                                    : "dotted",
+		              has_bounds(timeline) ? ": may be live in a forked process" : "");
 	else
 		gg_buf_printf(out, "Solid: live heap; %s: %.4g %% confidence interval",
 		              ascii ? "':'" : "dotted", 100 * report->confidence);

@@ -356,6 +356,18 @@ def check_lossy(folder):
     check_profile("lossy", path, ("function", "size", "thread"))
 
 
+def check_exact_forks(folder):
+    """Exact counts have upper ends, because forked processes may hold what they inherited."""
+    if "AGENT" not in os.environ:
+        return
+    path = os.path.join(folder, "forks.geiger")
+    subprocess.run([GEIGER, "record", "--quiet", "--exact", "-o", path, os.environ["PROGRAM"], "forks"], check=True)
+    data = check_profile("exact forks", path, ("function", "size"))
+    edges = data["times"]["edges_ns"]
+    of = [report(path, "function", ("--metric", "live", "--at", f"{edge}ns"))["selected_bytes"] for edge in edges[1:-1]]
+    check("exact forks: there are upper ends", None if any(end["high"] > end["low"] for end in of) else "none")
+
+
 def main():
     version = subprocess.run(["node", "-p", "process.versions.node"], capture_output=True, text=True)
     if int(version.stdout.split(".")[0]) < 18:
@@ -372,6 +384,7 @@ def main():
         check_library("rich", rich, data)
         check_pinned(folder, rich)
         check_lossy(folder)
+        check_exact_forks(folder)
         check_temporary(rich, data)
         check_one_process(rich, data)
         check_searches(rich, data)

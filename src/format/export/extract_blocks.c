@@ -36,10 +36,14 @@ static struct gg_extract_block block_of_sample(const struct gg_model_sample *sam
  * "Exactness").
  */
 static struct gg_extract_block block_of_aggregate(const struct gg_model *model,
-                                                  const struct gg_profile_aggregate *aggregate)
+                                                  const struct gg_profile_aggregate *aggregate,
+                                                  const struct gg_block_times *times)
 {
-	int64_t range = aggregate->to_ns - aggregate->from_ns, bucket = aggregate->bucket_ns;
-	struct gg_extract_block block = {
+	return (struct gg_extract_block){
+		.alloc_ns = times->from_ns,
+		/* Blocks that were left have no time of their exit, and such times are equal. */
+		.free_ns = times->until_least_ns > times->from_ns ? times->until_least_ns
+		                                                  : times->from_ns,
 		.bytes = gg_fixed_value(aggregate->sums.bytes),
 		.count = gg_fixed_value(aggregate->sums.count),
 		.process = aggregate->process,
@@ -47,24 +51,11 @@ static struct gg_extract_block block_of_aggregate(const struct gg_model *model,
 		.thread = aggregate->thread,
 		.kind = gg_model_aggregate_kind(model, aggregate),
 	};
-
-	if (aggregate->is_left) { /* the time of the exit is unknown */
-		block.alloc_ns = block.free_ns = aggregate->from_ns + bucket;
-		return block;
-	}
-	if (bucket <= 0 || bucket > range)
-		bucket = range;
-	block.alloc_ns = aggregate->from_ns + bucket;
-	block.free_ns = aggregate->to_ns == GG_TIME_NONE ? gg_model_exact_until(model, aggregate)
-	                                                 : aggregate->to_ns - bucket + 1;
-	block.alloc_ns = gg_model_exact_from(aggregate, block.alloc_ns, block.free_ns);
-	if (block.free_ns < block.alloc_ns)
-		block.free_ns = block.alloc_ns;
-	return block;
 }
 
 static void visit_block(const struct gg_model_sample *sample,
-                        const struct gg_profile_aggregate *aggregate, void *context)
+                        const struct gg_profile_aggregate *aggregate,
+                        const struct gg_block_times *times, void *context)
 {
 	struct blocks *blocks = context;
 	const struct gg_extract *extract = blocks->extract;
@@ -74,7 +65,7 @@ static void visit_block(const struct gg_model_sample *sample,
 	if (blocks->failed)
 		return;
 	block = sample != NULL ? block_of_sample(sample)
-	                       : block_of_aggregate(extract->model, aggregate);
+	                       : block_of_aggregate(extract->model, aggregate, times);
 	if (block.alloc_ns > query->to_ns ||
 	    (block.alloc_ns <= query->from_ns && block.free_ns <= query->from_ns))
 		return;

@@ -15,7 +15,7 @@ import { makeLooks } from './pinned.js';
 
 /**
  * @typedef {{ earlier: ArrayLike<number>, later: ArrayLike<number>, sooner: ArrayLike<number>,
- *   briefMore: ArrayLike<number>, unsure: ArrayLike<number> }} Doubt
+ *   briefMore: ArrayLike<number>, unsure: ArrayLike<number>, heirs: ArrayLike<number> }} Doubt
  *
  * @typedef {object} Profile
  * @property {Json} data             the parsed object, for members that the page shows unchanged
@@ -284,7 +284,7 @@ function spread(source, cellCount, nodeCount, classCount, binCount) {
 	};
 }
 
-const DOUBT_COLUMNS = ['earlier', 'later', 'sooner', 'brief_more', 'unsure'];
+const DOUBT_COLUMNS = ['earlier', 'later', 'sooner', 'brief_more', 'unsure', 'heirs'];
 
 const CELL_COLUMNS = [
 	'node_delta',
@@ -302,8 +302,9 @@ const CELL_COLUMNS = [
 
 /**
  * The uncertainty of times by cell: by how many bins the allocation may be earlier, by how many the
- * free may be later or sooner, how many more lifetime limits the block may have kept, and whether
- * the cell exists at all.  null: all times are exact.
+ * free may be later or sooner, how many more lifetime limits the block may have kept, whether the
+ * cell exists at all, and whether the free is known and only what heirs hold is not.  null: all
+ * times are exact.
  *
  * @param {Json | undefined} source
  * @param {number} cellCount
@@ -312,13 +313,13 @@ const CELL_COLUMNS = [
 function doubtOf(source, cellCount, binCount) {
 	if (!DOUBT_COLUMNS.some((name) => lengthOf(source, name) > 0))
 		return null;
-	const [earlier, later, sooner, briefMore, unsure] =
+	const [earlier, later, sooner, briefMore, unsure, heirs] =
 		DOUBT_COLUMNS.map((name) => numbers(column(source, name, cellCount), binCount + 1));
 
 	return [earlier, later, sooner, briefMore, unsure].some((list) =>
 		list.some((value) => value !== 0),
 	)
-		? { earlier, later, sooner, briefMore, unsure }
+		? { earlier, later, sooner, briefMore, unsure, heirs }
 		: null;
 }
 

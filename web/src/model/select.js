@@ -187,7 +187,7 @@ export function doubtfulness(
 
 	if (doubt === null)
 		return null;
-	const { earlier, later, sooner, briefMore, unsure } = doubt;
+	const { earlier, later, sooner, briefMore, unsure, heirs } = doubt;
 	/** @param {number} low @param {number} high @param {number} edge */
 	const cuts = (low, high, edge) => low < edge && high >= edge;
 	/** @param {number} cell @param {number} edge */
@@ -225,6 +225,7 @@ export function doubtfulness(
 		case 'freed':
 			isDoubtful = (cell) =>
 				kept[cell] === 0 &&
+				heirs[cell] === 0 &&
 				(ofSome || !inherited[cell]) &&
 				(goes(cell, from) || goes(cell, to));
 			break;
