@@ -266,6 +266,9 @@ struct gg_agent_functions {
 
 	/* Tells whether objects of a Java VM are shown. */
 	void (*set_java_state)(enum gg_region_java state);
+
+	/* Objects are exposed to this sampling interval from now on, not to that of the process. */
+	void (*expose)(uint64_t interval_bytes);
 };
 
 /* The table of the runtime that this library links. */

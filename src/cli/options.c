@@ -21,12 +21,20 @@
 #include "cli/suggest.h"
 
 /* Completes a walk whose option is the next row, which may be the end of its table. */
+static void skip_absent(struct gg_option_walk *walk)
+{
+	while (walk->option->name != NULL && walk->option->kind == GG_OPTION_ABSENT)
+		walk->option++;
+}
+
 static void enter_row(struct gg_option_walk *walk)
 {
+	skip_absent(walk);
 	if (walk->after != NULL && walk->option->name == NULL) {
 		walk->option = walk->after;
 		walk->after = NULL;
 		walk->shared_offset = 0;
+		skip_absent(walk);
 	}
 	if (walk->option->kind == GG_OPTION_SHARED) {
 		gg_assert(walk->after == NULL);
@@ -91,6 +99,21 @@ static bool find_option(const struct cursor *c, const char *name, size_t length,
 	return false;
 }
 
+/* What to do instead of an option that another tool has; NULL: no table knows it. */
+static const char *absent_advice(const struct cursor *c, const char *name, char letter)
+{
+	for (size_t i = 0; i < c->set_count; i++) {
+		const struct gg_option *option = c->sets[i].options;
+
+		for (; option != NULL && option->name != NULL; option++)
+			if (option->kind == GG_OPTION_ABSENT &&
+			    (letter != 0 ? option->letter == letter
+			                 : strcmp(option->name, name) == 0))
+				return option->help;
+	}
+	return NULL;
+}
+
 /*
  * Reports an unknown option.  Only long names get a suggestion: a wrong letter is as near to every
  * other one.
@@ -100,14 +123,18 @@ static int unknown_option(const struct cursor *c, const char *name, size_t lengt
 	struct gg_suggestion nearest = { 0 };
 	struct gg_option_walk walk;
 	char wanted[64], advice[128];
+	const char *instead;
 
 	snprintf(wanted, sizeof(wanted), "%.*s", (int)length, name);
+	instead = absent_advice(c, wanted, 0);
 	for (size_t i = 0; i < c->set_count; i++) {
 		gg_option_walk_begin(&walk, c->sets[i].options);
 		for (; walk.option != NULL; gg_option_walk_next(&walk))
 			gg_suggest(&nearest, wanted, walk.option->name);
 	}
-	if (nearest.name != NULL)
+	if (instead != NULL)
+		snprintf(advice, sizeof(advice), "%s", instead);
+	else if (nearest.name != NULL)
 		snprintf(advice, sizeof(advice), "Did you mean '--%s'?", nearest.name);
 	else
 		snprintf(advice, sizeof(advice), "'--help' lists the options.");
@@ -265,7 +292,8 @@ static int store_value(const struct cursor *c, const struct match *m, char *valu
 		return 0;
 	case GG_OPTION_PAIRS:
 		return add_pair(c, m->option, value, m->field);
-	case GG_OPTION_SHARED: /* a walk enters the shared table instead */
+	case GG_OPTION_SHARED: /* a walk enters the shared table instead, and skips absent ones */
+	case GG_OPTION_ABSENT:
 		break;
 	}
 	gg_assert(false);
@@ -321,9 +349,14 @@ static int parse_short(struct cursor *c, char *letters)
 		struct match m;
 		int status;
 
-		if (!find_option(c, NULL, 0, *letters, &m))
-			return gg_error_set(c->error, -EINVAL, NULL, "'--help' lists the options.",
+		if (!find_option(c, NULL, 0, *letters, &m)) {
+			const char *instead = absent_advice(c, NULL, *letters);
+
+			return gg_error_set(c->error, -EINVAL, NULL,
+			                    instead != NULL ? instead
+			                                    : "'--help' lists the options.",
 			                    "unknown option '-%c'", *letters);
+		}
 		/*
 		 * The letters behind an option with a value are that value: -n5.  Otherwise they
 		 * are further flags: -abc.

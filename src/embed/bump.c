@@ -52,11 +52,14 @@ static struct state *state_of(struct geiger_bump *bump)
  */
 static void change_sampler(struct state *s)
 {
+	const struct gg_agent_functions *agent = gg_embed_agent();
 	struct gg_sampler_options options = s->sampler.options;
 
 	options.scheme = s->scheme;
 	options.sampling_interval = (double)(s->interval_bytes != 0 ? s->interval_bytes
 	                                                            : gg_embed_interval());
+	if (s->interval_bytes != 0 && s->heap != 0 && agent != NULL)
+		agent->expose(s->interval_bytes);
 	gg_sampler_change(&s->sampler, &options);
 }
 

@@ -35,6 +35,7 @@ static void from_sampler(const struct gg_embed_thread *t)
 /* Applies the current settings to the thread's sampler.  The first call seeds it. */
 static void update(struct gg_embed_thread *t)
 {
+	const struct gg_agent_functions *agent = gg_embed_agent();
 	struct gg_embed_settings *s = &gg_embed_settings;
 	uint32_t count = gg_embed_settings_count();
 	uint32_t forks = gg_load_relaxed(&s->fork_count);
@@ -55,6 +56,8 @@ static void update(struct gg_embed_thread *t)
 		gg_sampler_change(&t->sampler, &options);
 	}
 	gg_assert(options.sampling_interval >= 1 && gg_sampler_is_started(&t->sampler));
+	if (t->interval_bytes != 0 && agent != NULL)
+		agent->expose(t->interval_bytes);
 	t->fork_count = forks;
 	t->seen_change = count;
 }

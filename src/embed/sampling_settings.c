@@ -58,9 +58,15 @@ void gg_embed_settings_refresh(void)
 	/*
 	 * These schemes count allocations, or need a plan by size; a sampler of a heap has neither.
 	 */
-	if (settings.scheme == GG_SCHEME_PER_ALLOCATION || settings.scheme == GG_SCHEME_OPTIMAL) {
+	if (settings.scheme == GG_SCHEME_PER_ALLOCATION || settings.scheme == GG_SCHEME_OPTIMAL)
 		gg_store_relaxed(&s->scheme, (uint32_t)GG_SCHEME_POISSON);
+	/* An interval of 1 samples everything, by any scheme. */
+	if ((settings.scheme == GG_SCHEME_PER_ALLOCATION || settings.scheme == GG_SCHEME_OPTIMAL) &&
+	    settings.interval_bytes != 1) {
 		gg_store_relaxed(&s->interval_bytes, (uint64_t)GG_SAMPLER_DEFAULT_INTERVAL);
+		/* Per allocation, bytes have no upper end anyway. */
+		if (settings.scheme == GG_SCHEME_OPTIMAL)
+			agent->expose(GG_SAMPLER_DEFAULT_INTERVAL);
 	}
 	gg_store_relaxed(&s->generation, settings.generation);
 	gg_store_relaxed(&s->is_recording, settings.is_active);

@@ -126,6 +126,13 @@ static uint32_t bin_of(const struct cell_list *cells, const struct gg_page_pick 
 	return node->light < 1e-3F ? lighten(run, bin) : bin;
 }
 
+/* The bin of an end; behind the last one for what is live at the end. */
+static uint32_t end_bin_of(const struct cell_list *cells, const struct gg_page_pick *pick,
+                           int64_t time_ns)
+{
+	return time_ns == GG_TIME_NONE ? cells->run->bins.count : bin_of(cells, pick, time_ns);
+}
+
 static uint64_t bins_between(uint32_t least, uint32_t most)
 {
 	return most > least ? most - least : 0;
@@ -138,12 +145,12 @@ static uint64_t uncertainty(const struct cell_list *cells, const struct gg_page_
 	                                bin_of(cells, pick, pick->born_ns));
 	bool is_exact = pick->aggregate != NULL && pick->aggregate->is_exact;
 
-	if (pick->gone_ns != GG_TIME_NONE && (!pick->is_left || is_exact)) {
-		uint32_t gone = bin_of(cells, pick, pick->gone_ns);
+	if ((pick->gone_ns != GG_TIME_NONE && !pick->is_left) || is_exact) {
+		uint32_t gone = end_bin_of(cells, pick, pick->gone_ns);
 
-		doubted |= bins_between(gone, bin_of(cells, pick, pick->gone_most_ns))
+		doubted |= bins_between(gone, end_bin_of(cells, pick, pick->gone_most_ns))
 		           << LATER_SHIFT;
-		doubted |= bins_between(bin_of(cells, pick, pick->gone_least_ns), gone)
+		doubted |= bins_between(end_bin_of(cells, pick, pick->gone_least_ns), gone)
 		           << SOONER_SHIFT;
 	}
 	/* A process's own frees were counted; only what its heirs hold of the blocks is unknown. */

@@ -64,8 +64,12 @@ static uint64_t pause_bytes(void)
 {
 	uint64_t interval_bytes = gg_load_relaxed(&gg_process.interval_bytes);
 
-	/* 0: the settings are not read yet. */
-	if (interval_bytes == 0 || interval_bytes >= GG_ENVIRONMENT_PAUSED_MOST_BYTES)
+	/*
+	 * 0: the settings are not read yet.  With an attached agent a visit takes longer, because
+	 * it counts the threads inside.
+	 */
+	if (interval_bytes == 0 || interval_bytes >= GG_ENVIRONMENT_PAUSED_MOST_BYTES ||
+	    gg_load_relaxed(&gg_process.counts_threads) != 0)
 		return GG_ENVIRONMENT_PAUSED_MOST_BYTES;
 	return interval_bytes > GG_ENVIRONMENT_PAUSED_LEAST_BYTES
 	               ? interval_bytes

@@ -120,6 +120,7 @@ enum gg_region_counter {
 	 */
 	GG_COUNT_FULL_COLLECTION_NS,
 	GG_COUNT_JAVA_STATE,  /* enum gg_region_java: the adapter for Java VMs sets it; no name */
+	GG_COUNT_WAS_OFF,     /* 1: sampling was switched off for a while, or is; no name */
 	GG_COUNTER_COUNT = 48 /* space for more; the reader prints the named ones */
 };
 

@@ -188,7 +188,7 @@ static void append_legend(const struct gg_report *report, const struct gg_timeli
 		              !has_bounds(timeline) ? ""
 		              : ascii               ? "':'"
 		                                    : "dotted",
-		              has_bounds(timeline) ? ": may be live in a forked process" : "");
+		              has_bounds(timeline) ? ": upper end" : "");
 	else
 		gg_buf_printf(out, "Solid: live heap; %s: %.4g %% confidence interval",
 		              ascii ? "':'" : "dotted", 100 * report->confidence);

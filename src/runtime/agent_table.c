@@ -180,10 +180,20 @@ static void thread_interval(uint64_t interval_bytes)
 	if (!gg_thread_enter(t))
 		return;
 	t->interval_bytes = interval_bytes;
-	gg_exposure_note_thread(interval_bytes);
 	if (is_running() && gg_process_ensure_current())
 		gg_process_settings_update(t);
 	gg_thread_leave(t);
+}
+
+static void expose(uint64_t interval_bytes)
+{
+	struct gg_thread *t = &gg_thread;
+	struct gg_thread_block *block = enter(t);
+
+	if (block == NULL)
+		return;
+	gg_exposure_note(interval_bytes);
+	leave(t, block);
 }
 
 static uint32_t name(enum gg_region_table_id table, const char *text, size_t bytes)
@@ -577,4 +587,5 @@ const struct gg_agent_functions gg_agent_functions = {
 	.is_sandboxed = is_sandboxed,
 	.collected = collected,
 	.set_java_state = set_java_state,
+	.expose = expose,
 };

@@ -27,7 +27,7 @@ enum {
 	 * to be sampled finely soon.  A visit costs some 20 ns. */
 	GG_ENVIRONMENT_OVERHEAD_VISIT_BYTES = 1 << 20,
 	/* While nothing is sampled: in as many bytes as the sampling interval, between these two.
-	 * So what a thread hides when sampling is switched on is less than chance alone hides. */
+	 * A thread hides no more than that when sampling is switched on. */
 	GG_ENVIRONMENT_PAUSED_LEAST_BYTES = 4 << 10,
 	GG_ENVIRONMENT_PAUSED_MOST_BYTES = 64 << 10,
 	/* The finest interval that the agent chooses by itself. */

@@ -13,14 +13,14 @@
 
 #include <stdint.h>
 
-/* Forgets all but the intervals of threads: the process starts, and what follows is new. */
+/* Forgets everything: the process starts, and what follows is new. */
 void gg_exposure_begin(void);
 
-/* Notes that allocations are exposed to this interval from now on; 0: nothing. */
+/* Notes that allocations are exposed to this interval from now on.  Call it before they are. */
 void gg_exposure_note(uint64_t interval_bytes);
 
-/* Notes an interval of a thread, which keeps it if the process starts again. */
-void gg_exposure_note_thread(uint64_t interval_bytes);
+/* Notes that allocations pass unseen from now on, because sampling is switched off. */
+void gg_exposure_note_off(void);
 
 /* Call it when the process has a new region: it states there what was noted before. */
 void gg_exposure_publish(void);

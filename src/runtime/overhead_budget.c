@@ -159,7 +159,6 @@ static void note_largest(enum gg_region_counter counter, uint64_t value)
 static void publish_interval(uint64_t old, uint64_t new)
 {
 	gg_cas_acq_rel(&gg_process.region.header->control.interval_bytes, &old, new);
-	gg_exposure_note(new);
 }
 
 static void publish_sums(const struct gg_overhead_window *w)
@@ -180,6 +179,7 @@ static void set_interval(uint64_t interval)
 
 	if (interval == old)
 		return;
+	gg_exposure_note(interval);
 	gg_store_relaxed(&gg_process.interval_bytes, interval);
 	publish_interval(old, interval);
 	gg_region_count(&gg_process.region, GG_COUNT_INTERVAL_CHANGES, 1);

@@ -24,9 +24,11 @@ void gg_process_settings_refresh(void)
 	gg_overhead_budget_set(request.overhead_ppm, request.error_ppm, 0);
 	if (request.overhead_ppm == 0 && request.error_ppm == 0 && request.interval_bytes != 0 &&
 	    request.interval_bytes <= GG_REGION_INTERVAL_MAX) {
-		gg_store_relaxed(&gg_process.interval_bytes, request.interval_bytes);
 		gg_exposure_note(request.interval_bytes);
+		gg_store_relaxed(&gg_process.interval_bytes, request.interval_bytes);
 	}
+	if (!request.active)
+		gg_exposure_note_off();
 	gg_store_relaxed(&gg_process.is_active, request.active);
 	/* Release: a thread that sees the count sees the settings. */
 	gg_add_release(&gg_process.change_count, 1);
@@ -49,6 +51,7 @@ static void choose_interval(const struct gg_thread *t, struct gg_sampler_options
 	if (gg_process_settings_is_startup()) {
 		options->sampling_interval = (double)gg_process.options.startup_interval;
 	} else if (t->interval_bytes != 0) {
+		gg_exposure_note(t->interval_bytes);
 		options->sampling_interval = (double)t->interval_bytes;
 	} else {
 		interval_bytes = gg_load_relaxed(&gg_process.interval_bytes);

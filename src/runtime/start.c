@@ -129,6 +129,8 @@ static void note_exposure(void)
 	gg_exposure_note(gg_load_relaxed(&gg_process.interval_bytes));
 	if (gg_process.options.startup_bytes != 0)
 		gg_exposure_note(gg_process.options.startup_interval);
+	if (gg_load_relaxed(&gg_process.is_active) == 0)
+		gg_exposure_note_off();
 	gg_exposure_publish();
 }
 
@@ -392,6 +394,7 @@ static bool adopt(bool is_seeded)
 	gg_rate_plan_forked();
 	gg_overhead_budget_forked();
 	/* Inherited blocks were exposed to the coarsest interval of the parent. */
+	gg_exposure_note(gg_load_relaxed(&gg_process.interval_bytes));
 	gg_exposure_publish();
 	gg_allocator_look_begin();
 	gg_add_relaxed(&gg_process.generation, is_seeded ? 1 : 2);

@@ -62,6 +62,18 @@ static int make_children(int count)
 	return 0;
 }
 
+/* The child holds what it inherited for longer than its parent. */
+static int outlive(void)
+{
+	keep(500, 1000);
+	if (fork() == 0) {
+		usleep(400000);
+		_exit(0);
+	}
+	usleep(100000);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	const char *what = argc > 1 ? argv[1] : "";
@@ -70,6 +82,13 @@ int main(int argc, char **argv)
 		work();
 	} else if (strcmp(what, "forks") == 0) {
 		return make_children(30);
+	} else if (strcmp(what, "heir") == 0) {
+		return outlive();
+	} else if (strcmp(what, "many") == 0) {
+		keep(3000, 1000);
+		usleep(200000);
+		keep(3000, 1000);
+		usleep(100000);
 	} else if (strcmp(what, "killed") == 0) {
 		work();
 		raise(SIGKILL);

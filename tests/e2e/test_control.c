@@ -226,6 +226,32 @@ TEST(a_switch_hides_no_more_than_a_few_blocks)
 	recording_end(&r);
 }
 
+/* Nobody counted what it allocated before, not even as dropped samples. */
+TEST(a_process_that_began_switched_off_has_no_upper_end)
+{
+	char who[16], path[512], words[8192];
+	struct recording r;
+	pid_t pid;
+
+	if (!CHECK(recording_begin(&r)))
+		return;
+	snprintf(path, sizeof(path), "%s.asked", r.path);
+	snprintf(words, sizeof(words), "GEIGER_ACTIVE=0 GEIGER_INTERVAL=1000 %s asked 100 %s",
+	         helper(), path);
+	pid = start_profiled(&r, words, who);
+	ask_for_batch(path);
+	CHECK_EQ_I64(control(&r, who, "on", NULL, "--quiet"), 0);
+	ask_for_batch(path);
+	CHECK(status_of(&r, who, "samples") > 20);
+	CHECK_EQ_I64(control(&r, who, "status", NULL, "--json"), 0);
+	says(&r, "\"high\":null");
+	CHECK_EQ_I64(control(&r, who, "snapshot", r.path, "--quiet"), 0);
+	CHECK_EQ_DOUBLE(recording_number(&r, "select count(*) from event where kind = 'off'"), 1);
+	stop(pid);
+	unlink(path);
+	recording_end(&r);
+}
+
 TEST(another_sampling_interval_is_used_from_then_on)
 {
 	struct recording r;

@@ -149,6 +149,12 @@ a_sparse_start() {
 		[[ $(ask "$scratch/s.geiger" "select interval from process") == 65536* ]]
 }
 
+an_exact_start() {
+	[[ $(GEIGER_STARTUP=64k:1m "$geiger" record -q --exact -o "$scratch/s.geiger" "$program" sparse) == [01] ]] &&
+		[[ $(ask "$scratch/s.geiger" "select interval from process") == 1* ]] &&
+		[[ $(ask "$scratch/s.geiger" "select interval from process") != 10* ]]
+}
+
 check heaps_are_beside_malloc_in_the_region_of_the_agent with_the_agent
 check nothing_is_sampled_while_the_agent_is_switched_off agent_switched_off
 check a_program_may_switch_the_agent_on start_under_the_agent
@@ -156,6 +162,7 @@ check what_was_recorded_survives_the_program killed
 check a_thread_may_be_seen_better_than_the_others a_dense_thread
 check a_thread_may_be_seen_worse_than_the_others a_sparse_thread
 check a_start_may_be_seen_worse_than_the_rest a_sparse_start
+check exact_counts_are_exposed_to_no_interval an_exact_start
 check a_snapshot_is_what_a_profile_is_made_of snapshot
 
 on_its_own() {

@@ -356,16 +356,27 @@ def check_lossy(folder):
     check_profile("lossy", path, ("function", "size", "thread"))
 
 
-def check_exact_forks(folder):
+def check_left(name, path, data):
+    asking = Asking(path, data)
+    asking.windows("function", "left")
+    check(f"{name}: what was left is that of the report", *asking.problems())
+
+
+def check_exact(folder):
     """Exact counts have upper ends, because forked processes may hold what they inherited."""
     if "AGENT" not in os.environ:
         return
-    path = os.path.join(folder, "forks.geiger")
-    subprocess.run([GEIGER, "record", "--quiet", "--exact", "-o", path, os.environ["PROGRAM"], "forks"], check=True)
-    data = check_profile("exact forks", path, ("function", "size"))
-    edges = data["times"]["edges_ns"]
-    of = [report(path, "function", ("--metric", "live", "--at", f"{edge}ns"))["selected_bytes"] for edge in edges[1:-1]]
-    check("exact forks: there are upper ends", None if any(end["high"] > end["low"] for end in of) else "none")
+    for name, what, most in (("forks", "forks", {}), ("an heir", "heir", {}),
+                             ("a full table", "many", {"GEIGER_MAX_LIVE": "1024"})):
+        path = os.path.join(folder, f"exact-{what}.geiger")
+        subprocess.run([GEIGER, "record", "--quiet", "--exact", "-o", path, os.environ["PROGRAM"], what],
+                       check=True, env={**os.environ, **most})
+        data = check_profile(f"exact, {name}", path, ("function", "size"))
+        check_left(f"exact, {name}", path, data)
+        edges = data["times"]["edges_ns"]
+        of = [report(path, "function", ("--metric", "live", "--at", f"{edge}ns"))["selected_bytes"]
+              for edge in edges[1:-1]]
+        check(f"exact, {name}: there are upper ends", None if any(end["high"] > end["low"] for end in of) else "none")
 
 
 def main():
@@ -384,7 +395,7 @@ def main():
         check_library("rich", rich, data)
         check_pinned(folder, rich)
         check_lossy(folder)
-        check_exact_forks(folder)
+        check_exact(folder)
         check_temporary(rich, data)
         check_one_process(rich, data)
         check_searches(rich, data)

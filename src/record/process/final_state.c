@@ -4,6 +4,8 @@
  */
 #include "record/process/final_state.h"
 
+#include <math.h>
+
 #include "base/assert.h"
 #include "record/process/aggregates.h"
 #include "record/process/attach_record.h"
@@ -65,8 +67,9 @@ static void note_coarsest(struct gg_target *target, double coarsest)
 {
 	struct gg_session_counts *counts = &target->writer->counts;
 
-	if (coarsest > (double)GG_REGION_INTERVAL_MAX)
+	if (target->exact != NULL)
 		return;
+	coarsest = fmin(coarsest, (double)GG_REGION_INTERVAL_MAX);
 	if (coarsest > target->record.interval_bytes)
 		target->record.interval_bytes = coarsest;
 	if (coarsest > counts->interval_most)
@@ -147,7 +150,7 @@ static int take_final_state(struct gg_target *target, int64_t end_ns)
 		gg_aggregates_write(target, &view, &span);
 	/* Without a recorder nobody noted when sampling was off: the event gets the start. */
 	if (!target->is_ours &&
-	    (view.header.control.active == 0 || view.header.counters[GG_COUNT_DROP_OFF] > 0))
+	    (view.header.control.active == 0 || view.header.counters[GG_COUNT_WAS_OFF] > 0))
 		gg_profile_writer_event(writer, target->id, target->record.start_ns, "off",
 		                        "it was switched off at some time");
 	if (target->is_ours && (view.header.counters[GG_COUNT_DROP_EVENTS] != target->drop_count ||

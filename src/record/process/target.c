@@ -244,8 +244,9 @@ static int expose(struct gg_target *target, uint64_t interval_bytes)
 {
 	struct gg_profile_writer *writer = target->writer;
 
-	if ((double)interval_bytes <= target->record.interval_bytes ||
-	    interval_bytes > GG_REGION_INTERVAL_MAX)
+	if (interval_bytes > GG_REGION_INTERVAL_MAX)
+		interval_bytes = GG_REGION_INTERVAL_MAX;
+	if (target->exact != NULL || (double)interval_bytes <= target->record.interval_bytes)
 		return writer->status;
 	target->record.interval_bytes = (double)interval_bytes;
 	return gg_profile_writer_keep(writer,

@@ -91,10 +91,11 @@ export function eachLiveSpan(profile, part, nodes, live, doubted) {
 
 		if (doubt !== null) {
 			const earliest = born - doubt.earlier[cell];
-			const goes = kept[cell] === 1
+			const isKept = kept[cell] === 1 && doubt.heirs[cell] === 0;
+			const goes = isKept
 				? last + 1
 				: Math.max(goneBin[cell] - doubt.sooner[cell], earliest) + 1;
-			const gone = kept[cell] === 1
+			const gone = isKept
 				? last
 				: Math.min(goneBin[cell] + doubt.later[cell], binCount - 1);
 
@@ -112,8 +113,17 @@ export function eachLiveSpan(profile, part, nodes, live, doubted) {
 		}
 		if (visit === live)
 			span(live, cell, born + 1, last);
-		if (isAtEnd)
+		if (doubt?.heirs[cell] === 1) {
+			if (
+				goneBin[cell] - doubt.sooner[cell] < binCount &&
+				goneBin[cell] + doubt.later[cell] >= binCount
+			)
+				span(doubted, cell, binCount, binCount);
+			else if (isAtEnd)
+				span(visit, cell, binCount, binCount);
+		} else if (isAtEnd) {
 			span(visit, cell, binCount, binCount);
+		}
 	}
 }
 

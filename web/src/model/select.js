@@ -197,9 +197,11 @@ export function doubtfulness(
 		cuts(goneBin[cell] - sooner[cell], goneBin[cell] + later[cell], edge);
 	/** @param {number} cell @param {number} edge */
 	const live = (cell, edge) =>
-		edge < p.binCount &&
+		(edge < p.binCount || heirs[cell] === 1) &&
 		(comes(cell, edge) ||
-			(kept[cell] === 0 && bornBin[cell] - earlier[cell] < edge && goes(cell, edge)));
+			((kept[cell] === 0 || heirs[cell] === 1) &&
+				bornBin[cell] - earlier[cell] < edge &&
+				goes(cell, edge)));
 	/** @param {number} cell */
 	const allocated = (cell) => comes(cell, from) || comes(cell, to);
 	const isIn = membership(p, metric, from, to, { apart, ofSome, within });
