@@ -99,7 +99,7 @@ static bool find_option(const struct cursor *c, const char *name, size_t length,
 	return false;
 }
 
-/* What to do instead of an option that another tool has; NULL: no table knows it. */
+/* Returns what to do instead of an option of another tool; NULL: no table knows that option. */
 static const char *absent_advice(const struct cursor *c, const char *name, char letter)
 {
 	for (size_t i = 0; i < c->set_count; i++) {

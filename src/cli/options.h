@@ -40,7 +40,8 @@ enum gg_option_kind {
 	GG_OPTION_CHOICE, /* int: position in the placeholder, "auto|always|never" */
 	GG_OPTION_PAIRS,  /* struct gg_option_pairs: KEY=VALUE, as often as wanted */
 	GG_OPTION_SHARED, /* no option: the rows of another table stand here */
-	GG_OPTION_ABSENT, /* no option, but one of other tools: `help` is the advice to who tries it */
+	/* An option of other tools alone, for which `help` says what to do instead. */
+	GG_OPTION_ABSENT,
 };
 
 enum { GG_OPTION_PAIRS_MAX = 32 };
