@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 
 #include "base/atomic.h"
+#include "base/compiler.h"
 #include "base/java_name.h"
 
 enum {
@@ -44,8 +45,12 @@ struct chunk {
 static pthread_rwlock_t lock = PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP;
 static struct chunk *chunks;
 static struct method **table; /* open addressing */
-static size_t capacity, count;
+static size_t capacity;
+
+/* Changed by a writer; also read without the lock, for a hint. */
+static size_t count;
 static uint32_t known_unloads; /* of `unloads`, when the table was empty */
+static uint32_t epoch;         /* how often it was emptied */
 
 /* Classes that were unloaded.  Relaxed: only the number matters. */
 static uint32_t unloads;
@@ -102,7 +107,7 @@ static void forget_all(void)
 	}
 	if (table != NULL)
 		memset(table, 0, capacity * sizeof(*table));
-	count = 0;
+	gg_store_relaxed(&count, 0);
 }
 
 /* --- the table --- */
@@ -220,7 +225,7 @@ static void keep(jmethodID id, const struct answer *answer)
 		.line_count = lines != NULL ? (uint32_t)line_count : 0,
 	};
 	table[slot] = method;
-	count++;
+	gg_store_relaxed(&count, count + 1);
 }
 
 static void learn(jvmtiEnv *jvmti, jmethodID id)
@@ -234,11 +239,11 @@ static void learn(jvmtiEnv *jvmti, jmethodID id)
 	answer_done(jvmti, &answer);
 }
 
-/* The caller has the lock. */
+/* Certain if the caller has the lock. */
 static bool must_forget(uint32_t now)
 {
-	return known_unloads != now &&
-	       (count > GG_JVM_METHODS_KEPT || gg_load_relaxed(&may_reuse) != 0);
+	return gg_load_relaxed(&known_unloads) != now &&
+	       (gg_load_relaxed(&count) > GG_JVM_METHODS_KEPT || gg_load_relaxed(&may_reuse) != 0);
 }
 
 static void forget_unloaded(void)
@@ -248,9 +253,17 @@ static void forget_unloaded(void)
 	pthread_rwlock_wrlock(&lock);
 	if (must_forget(now)) {
 		forget_all();
-		known_unloads = now;
+		gg_store_relaxed(&known_unloads, now);
+		gg_add_relaxed(&epoch, 1);
 	}
 	pthread_rwlock_unlock(&lock);
+}
+
+uint32_t gg_jvm_methods_epoch(void)
+{
+	if (gg_unlikely(must_forget(gg_load_relaxed(&unloads))))
+		forget_unloaded();
+	return gg_load_relaxed(&epoch);
 }
 
 void gg_jvm_methods_lock(jvmtiEnv *jvmti, const jvmtiFrameInfo *frames, size_t frame_count)

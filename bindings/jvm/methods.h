@@ -22,6 +22,7 @@
 #include <geiger/geiger.h>
 #include <jvmti.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 enum { GG_JVM_METHODS_KEPT = 50000 };
 
@@ -32,6 +33,12 @@ void gg_jvm_methods_lock(jvmtiEnv *jvmti, const jvmtiFrameInfo *frames, size_t c
 void gg_jvm_method_frame(const jvmtiFrameInfo *from, struct geiger_frame *ret_frame);
 
 void gg_jvm_methods_unlock(void);
+
+/*
+ * Empties the cache if it has to be, and returns how often it was emptied so far: a jmethodID that
+ * was seen before may be that of another method since.
+ */
+uint32_t gg_jvm_methods_epoch(void);
 
 /* Call it after a class was unloaded; is_hotspot: the VM is one that never reuses a jmethodID. */
 void gg_jvm_methods_unloaded(bool is_hotspot);

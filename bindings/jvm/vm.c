@@ -47,16 +47,21 @@
 #include <string.h>
 
 #include "base/atomic.h"
-#include "base/java_name.h"
+#include "base/clock.h"
+#include "base/compiler.h"
 #include "collections.h"
 #include "embed/record_sample.h"
 #include "embed/sampling_settings.h"
+#include "embed/usdt_probe.h"
+#include "frames.h"
 #include "methods.h"
+#include "object_tag.h"
+#include "older_threads.h"
 #include "other_agents.h"
 #include "stats/sampling/elementary.h"
 #include "stats/sampling/rng.h"
 
-enum { FRAMES_MAX = 512, TYPE_BYTES = 256, MOST_INTERVAL_BYTES = 8 << 20 };
+enum { MOST_INTERVAL_BYTES = 8 << 20 };
 
 static jvmtiEnv *jvmti;
 static uint32_t heap;
@@ -156,7 +161,7 @@ static double chance(double interval, double bytes)
  * Completes the draw of an object that the VM sampled at an interval of `drawn` bytes.  False: the
  * recording's interval is larger, and the object is no sample at that one.
  */
-static bool draw(struct geiger_sample *sample, uint64_t drawn, uint64_t wanted)
+static bool draw(struct gg_embed_sample *sample, uint64_t drawn, uint64_t wanted)
 {
 	double bytes = (double)sample->bytes, interval = drawn > 1 ? (double)drawn : 1, offset;
 
@@ -168,15 +173,15 @@ static bool draw(struct geiger_sample *sample, uint64_t drawn, uint64_t wanted)
 			return false;
 		interval = (double)wanted;
 	}
-	sample->interval_bytes = (uint64_t)interval;
-	sample->sample_points = 1;
-	sample->scheme = GEIGER_POISSON;
+	sample->draw = (struct gg_draw){ .sampling_interval = interval,
+		                         .sample_point_count = 1,
+		                         .scheme = GG_SCHEME_POISSON };
 	if (!(interval > 1))
 		return true;
 	offset = -interval * gg_log1p(-gg_rng_uniform(&thread_state.rng) * chance(interval, bytes));
-	sample->offset = offset < bytes ? (size_t)offset : sample->bytes - 1;
+	sample->draw.offset_bytes = offset < bytes ? (uint64_t)offset : sample->bytes - 1;
 	if (is_biased)
-		sample->flags |= GEIGER_SAMPLE_BIASED;
+		sample->draw.scheme = GG_SCHEME_BIASED;
 	return true;
 }
 
@@ -209,43 +214,46 @@ static void give_back_if_detached(void)
 
 /* --- events --- */
 
-static const char *type_of(jclass klass, char *name)
+/* Each frame costs the VM 0.2 us. */
+static jint most_frames(void)
 {
-	char *signature;
+	uint32_t most = gg_embed_agent()->max_frames();
 
-	if ((*jvmti)->GetClassSignature(jvmti, klass, &signature, NULL) != JVMTI_ERROR_NONE)
-		return NULL;
-	gg_java_class_name(signature, name, TYPE_BYTES);
-	(*jvmti)->Deallocate(jvmti, (unsigned char *)signature);
-	return name;
+	return most > 0 && most < GG_JVM_FRAMES_MAX ? (jint)most : GG_JVM_FRAMES_MAX;
 }
 
-static bool record(struct geiger_sample *sample)
+/* False: the region did not take the sample. */
+static bool record(struct gg_embed_sample *sample, JNIEnv *jni, jclass klass)
 {
-	jvmtiFrameInfo found[FRAMES_MAX];
-	struct geiger_frame frames[FRAMES_MAX];
+	jvmtiFrameInfo found[GG_JVM_FRAMES_MAX];
+	struct gg_jvm_stack stack;
+	char name[GG_JVM_TYPE_BYTES];
 	jint count = 0;
-	bool is_recorded;
 
-	if ((*jvmti)->GetStackTrace(jvmti, NULL, 0, FRAMES_MAX, found, &count) != JVMTI_ERROR_NONE)
+	if ((*jvmti)->GetStackTrace(jvmti, NULL, 0, most_frames(), found, &count) !=
+	    JVMTI_ERROR_NONE)
 		count = 0;
-	gg_jvm_methods_lock(jvmti, found, (size_t)count);
-	for (jint i = 0; i < count; i++)
-		gg_jvm_method_frame(&found[i], &frames[i]);
+	gg_jvm_frames_find(jvmti, found, (size_t)count, &stack);
+	sample->type_number = gg_jvm_frames_type(jvmti, jni, klass, &stack);
+	/* Tracers get the text. */
+	if (gg_unlikely(gg_embed_probe_is_on()) && gg_jvm_frames_class_name(jvmti, klass, name))
+		sample->type = name;
 	/*
 	 * A thread of the VM has no Java frames, and its native ones tell what it does.  But
 	 * readers of totals know samples that are biased by their frames.
 	 */
-	if (count == 0 && is_biased)
-		frames[count++] = (struct geiger_frame){ .function = "[VM]" };
 	if (count > 0) {
-		sample->frames = frames;
-		sample->frame_count = (size_t)count;
+		sample->pcs = stack.pcs;
+		sample->pc_count = stack.pc_count;
+		sample->pc_generation = stack.generation;
+	} else if (is_biased) {
+		static const struct geiger_frame of_vm = { .function = "[VM]" };
+
+		sample->frames = &of_vm;
+		sample->frame_count = 1;
 		sample->flags |= GEIGER_SAMPLE_NO_NATIVE;
 	}
-	is_recorded = geiger_record(heap, sample);
-	gg_jvm_methods_unlock();
-	return is_recorded;
+	return gg_embed_record_sample(heap, sample, __builtin_return_address(0));
 }
 
 /*
@@ -255,30 +263,33 @@ static bool record(struct geiger_sample *sample)
 static void JNICALL on_sample(jvmtiEnv *env, JNIEnv *jni, jthread thread, jobject object,
                               jclass klass, jlong size)
 {
-	struct geiger_sample sample = { .bytes = size > 0 ? (size_t)size : 1 };
-	char name[TYPE_BYTES];
+	struct gg_embed_sample sample = { .bytes = size > 0 ? (size_t)size : 1 };
 	uint64_t drawn, number;
 	int64_t before;
 	bool is_known;
 	int saved_errno = errno;
 
-	(void)env, (void)jni, (void)thread;
+	(void)env, (void)thread;
 	gg_embed_settings_refresh();
 	is_known = take_pending(&drawn);
-	follow_interval();
-	gg_jvm_collections_settle(false);
+	/* First: a thread's sample point of the interval while recording is off would stay. */
 	if (!gg_embed_is_sampling())
 		give_back_if_detached();
+	follow_interval();
+	gg_jvm_collections_settle(false);
+	gg_jvm_older_threads_look(jvmti, true);
 	if (!gg_embed_is_sampling() || !is_known || !draw(&sample, drawn, gg_embed_interval())) {
 		errno = saved_errno;
 		return;
 	}
-	gg_embed_sample_begins();
+	sample.begin_ns = gg_clock_monotonic_ns();
 	before = geiger_upstream_begin();
 	number = gg_add_relaxed(&last_object, 1) + 1;
 	sample.object = (const void *)(uintptr_t)number;
-	sample.type = type_of(klass, name);
-	if (record(&sample) && (*jvmti)->SetTag(jvmti, object, (jlong)number) != JVMTI_ERROR_NONE)
+	if (record(&sample, jni, klass) &&
+	    (*jvmti)->SetTag(jvmti, object,
+	                     gg_jvm_tag(number, gg_jvm_collections_ms(sample.begin_ns))) !=
+	            JVMTI_ERROR_NONE)
 		geiger_freed(heap, sample.object); /* its end would never be known */
 	geiger_upstream_end(before);
 	errno = saved_errno;
@@ -288,7 +299,9 @@ static void JNICALL on_free(jvmtiEnv *env, jlong tag)
 {
 	(void)env;
 	gg_jvm_collections_settle(true);
-	geiger_freed(heap, (const void *)(uintptr_t)tag);
+	geiger_freed(heap, (const void *)(uintptr_t)gg_jvm_tag_number(tag));
+	gg_jvm_collections_died(gg_jvm_tag_born_ms(tag));
+	gg_jvm_older_threads_look(jvmti, false);
 }
 
 static void JNICALL on_collection_start(jvmtiEnv *env)
@@ -310,6 +323,7 @@ static void JNICALL on_vm_death(jvmtiEnv *env, JNIEnv *jni)
 	if ((*env)->SetEventNotificationMode(env, JVMTI_DISABLE, JVMTI_EVENT_OBJECT_FREE, NULL) ==
 	    JVMTI_ERROR_NONE)
 		gg_jvm_collections_settled();
+	gg_jvm_older_threads_look(env, false);
 }
 
 static void JNICALL on_thread_start(jvmtiEnv *env, JNIEnv *jni, jthread thread)
@@ -317,6 +331,7 @@ static void JNICALL on_thread_start(jvmtiEnv *env, JNIEnv *jni, jthread thread)
 	(void)env, (void)jni, (void)thread;
 	thread_state.epoch = gg_load_relaxed(&epoch);
 	thread_state.pending_bytes = gg_load_relaxed(&vm_interval_bytes);
+	gg_jvm_older_threads_started();
 }
 
 /* An event that HotSpot has beyond the specification. */
@@ -409,6 +424,7 @@ static const char *enable(JavaVM *vm, bool is_live)
 		return "no Java objects are shown: the VM refuses the callbacks";
 	watch_unloads();
 	gg_jvm_collections_find();
+	gg_jvm_older_threads_begin(vm, jvmti, is_live);
 	/* The samples come last, or objects could die unseen. */
 	for (size_t i = sizeof(wanted) / sizeof(*wanted); i-- > 0;)
 		if ((*jvmti)->SetEventNotificationMode(jvmti, JVMTI_ENABLE, wanted[i], NULL) !=

@@ -269,6 +269,15 @@ struct gg_agent_functions {
 
 	/* Objects are exposed to this sampling interval from now on, not to that of the process. */
 	void (*expose)(uint64_t interval_bytes);
+
+	/*
+	 * Of an attach: so many Java threads ran already, and so many of these have come to a
+	 * sample point since.
+	 */
+	void (*count_java_threads)(uint32_t thread_count, uint32_t sampled_count);
+
+	/* The most frames of a stack, so that an adapter asks its runtime for no more. */
+	uint32_t (*max_frames)(void);
 };
 
 /* The table of the runtime that this library links. */

@@ -51,11 +51,35 @@ static bool is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-/* The end of the name without the suffix of a hidden class: ".0x12", "/0x12" or "+0x12". */
-static size_t length_without_address(const char *name, size_t length)
+static bool is_hexadecimal(char c)
+{
+	return is_digit(c) || (c >= 'a' && c <= 'f');
+}
+
+/* The end of the name without a number after the address, as in ".0x12.34". */
+static size_t length_without_number(const char *name, size_t length)
+{
+	size_t dot = length, at;
+
+	while (dot > 0 && is_digit(name[dot - 1]))
+		dot--;
+	if (dot == length || dot == 0 || name[dot - 1] != '.')
+		return length;
+	at = dot - 1;
+	while (at > 0 && is_hexadecimal(name[at - 1]))
+		at--;
+	return at >= 3 && at < dot - 1 && name[at - 1] == 'x' && name[at - 2] == '0' ? dot - 1
+	                                                                             : length;
+}
+
+/*
+ * The end of the name without the suffix of a hidden class: ".0x12", "/0x12" or "+0x12".  Recordings
+ * of JDK 17 have ".34" after it, which is another number of the class.
+ */
+static size_t length_without_address(const char *name, size_t whole)
 {
 	static const char lambda[] = "$$Lambda$";
-	size_t i, end = length, digits;
+	size_t i, length = length_without_number(name, whole), end = length, digits;
 
 	for (i = length; i-- > 0 && end == length;)
 		if ((name[i] == '.' || name[i] == '/' || name[i] == '+') && i + 2 < length &&

@@ -7,6 +7,7 @@
  *   [[I                                                   int[][]
  *   LMain$$Lambda.0x00007f1c04000a00;                     Main$$Lambda
  *   LMain$$Lambda$14.0x0000000800c03000;                  Main$$Lambda
+ *   LMain$$Lambda$14+0x0000000800c03000.172032696;        Main$$Lambda
  *
  * Hidden classes, which the VM makes for lambdas and method handles, have an address or a number in
  * their names that differs from run to run.  It is left out, so that two runs can be compared.

@@ -88,11 +88,20 @@ void gg_attach_result_await_java(const struct gg_survey *survey, struct gg_attac
 	attachment->java = state <= GG_JAVA_REFUSED ? (uint32_t)state : GG_JAVA_ABSENT;
 }
 
+/* The same as a part of a line. */
+static const char *const java_words[] = {
+	[GG_JAVA_JOINING] = "Java objects are shown as soon as the VM lets a thread join",
+	[GG_JAVA_JOINED] = "Java objects are shown",
+	[GG_JAVA_REFUSED] = "no Java objects are shown",
+};
+
 static void append_java(const struct gg_attachment *attachment, struct gg_buf *out)
 {
 	static const char *const lines[] = {
 		[GG_JAVA_JOINING] = "Java objects are shown as soon as the VM lets a thread join\n",
-		[GG_JAVA_JOINED] = "Java objects are shown from now on; the older ones are not\n",
+		[GG_JAVA_JOINED] =
+			"Java objects are shown, those of each thread from its next sample "
+			"point on; older ones are not\n",
 		[GG_JAVA_REFUSED] = "no Java objects are shown: the VM is not HotSpot, or another "
 				    "profiler has its sampler of allocations\n",
 	};
@@ -153,6 +162,8 @@ void gg_attach_result_append_line(const struct gg_survey *survey,
 	if (result->in_use_bytes >= 0)
 		gg_buf_printf(out, ", %s are older",
 		              gg_size_format((double)result->in_use_bytes, size));
+	if (java_of(attachment) != NULL)
+		gg_buf_printf(out, ", %s", java_words[attachment->java]);
 	gg_buf_append_text(out, "\n");
 }
 

@@ -38,10 +38,11 @@ static int search(struct attach_group *group, struct gg_error *error)
 }
 
 /* Adds a process that was attached to. */
-static void add_success(struct attach_group *group, const struct gg_attach_run *run)
+static void add_success(struct attach_group *group, struct gg_attach_run *run)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf line = { 0 };
 
+	gg_attach_result_await_java(run->survey, &run->attachment);
 	group->result_count++;
 	if (group->given->json) {
 		gg_json_open(&group->json, NULL, '{');

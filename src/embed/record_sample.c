@@ -26,9 +26,6 @@
 #include "embed/usdt_probe.h"
 #include "stats/sampling/weight.h"
 
-/* The begin of an adapter's callback whose sample is not recorded yet, or 0. */
-static __thread uint64_t callback_ns __attribute__((tls_model("initial-exec")));
-
 #define HASH_FACTOR UINT64_C(0x9e3779b97f4a7c15) /* the golden ratio */
 
 /* A sample, with everything that is known of it so far. */
@@ -66,6 +63,8 @@ static void find_stack(struct sample_report *p)
 {
 	const struct gg_embed_sample *sample = p->sample;
 
+	if (sample->pcs != NULL)
+		return;
 	if ((sample->flags & GEIGER_SAMPLE_NO_NATIVE) == 0)
 		gg_embed_stack_capture(p->t, p->caller, &p->stack);
 	if (sample->frames != NULL) {
@@ -185,9 +184,17 @@ static bool record(struct sample_report *p)
 
 	if (record.heap == 0)
 		return false;
-	record.type = gg_embed_type_number(sample->type);
+	record.type = sample->type_number != 0 ? sample->type_number
+	                                       : gg_embed_type_number(sample->type);
 	record.key = gg_agent_key(record.heap, (uint64_t)(uintptr_t)sample->object);
-	record.pc_count = list_pcs(p);
+	if (sample->pcs != NULL) {
+		if (sample->pc_generation != gg_load_relaxed(&gg_embed_settings.generation))
+			return false;
+		record.pcs = sample->pcs;
+		record.pc_count = sample->pc_count;
+	} else {
+		record.pc_count = list_pcs(p);
+	}
 	id = agent->record_timed(&record, p->begin_ns, sample->has_hooks);
 	if (id != 0)
 		gg_embed_live_objects_add(&p->heap->live_objects,
@@ -290,11 +297,6 @@ static bool is_good(const struct gg_embed_sample *sample)
 	       (sample->draw.offset_bytes < sample->bytes || sample->draw.offset_bytes == 0);
 }
 
-void gg_embed_sample_begins(void)
-{
-	callback_ns = gg_clock_monotonic_ns();
-}
-
 bool gg_embed_record_sample(uint32_t heap, const struct gg_embed_sample *sample, const void *caller)
 {
 	struct sample_report report = {
@@ -327,9 +329,7 @@ bool gg_embed_record_sample(uint32_t heap, const struct gg_embed_sample *sample,
 bool geiger_record(uint32_t heap, const struct geiger_sample *sample)
 {
 	struct gg_embed_sample internal;
-	uint64_t begin_ns = callback_ns;
 
-	callback_ns = 0;
 	if (sample == NULL || gg_embed_scheme(sample->scheme) < 0) {
 		gg_embed_count(GG_EMBED_BAD_SAMPLES);
 		return false;
@@ -347,7 +347,6 @@ bool geiger_record(uint32_t heap, const struct geiger_sample *sample)
 		.flags = sample->flags,
 		.frames = sample->frames,
 		.frame_count = sample->frame_count,
-		.begin_ns = begin_ns,
 	};
 	return gg_embed_record_sample(heap, &internal, __builtin_return_address(0));
 }

@@ -24,16 +24,19 @@ struct gg_embed_sample {
 	uint32_t flags;                    /* GEIGER_SAMPLE_... */
 	const struct geiger_frame *frames; /* NULL: the heap's provider is called */
 	size_t frame_count;
+	/*
+	 * For an adapter that knows the addresses of its frames (gg_agent_functions.frame): the
+	 * whole stack, innermost first, instead of the frames above.  The sample is dropped if
+	 * the recording has another generation by now.  NULL: there are frames.
+	 */
+	const uint64_t *pcs;
+	uint32_t pc_count;
+	uint32_t pc_generation;
+	uint16_t type_number; /* of gg_embed_type_number(); 0: by `type` */
 	/* For an overhead that the interval follows (runtime/overhead_budget.h). */
 	uint64_t begin_ns; /* when the work for it began, CLOCK_MONOTONIC; 0: with the call */
 	bool has_hooks;    /* each allocation of the heap passes through one; false: none does */
 };
-
-/*
- * For an adapter of a runtime that samples by itself, at the start of its callback: the callback's
- * work until then counts for the thread's next geiger_record().
- */
-void gg_embed_sample_begins(void);
 
 /*
  * `caller` is the return address of the public function; the stack begins there.  False: neither

@@ -8,6 +8,7 @@
  */
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/binary_search.h"
 #include "base/buf.h"
@@ -26,6 +27,47 @@ uint64_t gg_model_dropped(const struct gg_model *model, uint32_t process)
 	return dropped;
 }
 
+static uint64_t counter_of(const struct gg_model *model, uint32_t process,
+                           enum gg_region_counter counter)
+{
+	const struct gg_model_counter *counters = model->counters;
+	const char *name = gg_region_counter_name(counter);
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < model->counter_count; i++)
+		if ((process == 0 || counters[i].process == process) && counters[i].name != NULL &&
+		    strcmp(counters[i].name, name) == 0)
+			sum += counters[i].value;
+	return sum;
+}
+
+/* True if a Java thread that ran at an attach may still allocate unseen. */
+static bool has_unsampled_threads(const struct gg_model *model, uint32_t process)
+{
+	return counter_of(model, process, GG_COUNT_JAVA_THREADS) >
+	       counter_of(model, process, GG_COUNT_JAVA_THREADS_SAMPLED);
+}
+
+/*
+ * True if the process is recorded exactly but for what its Java threads allocated before they came
+ * to a sample point.  A larger interval has an error beside which that is little.
+ */
+static bool is_nearly_exact(const struct gg_model *model, uint32_t process)
+{
+	return model->processes[process].interval_bytes <= 1 &&
+	       counter_of(model, process, GG_COUNT_JAVA_THREADS) > 0;
+}
+
+static bool lacks_java_objects(const struct gg_model *model, uint32_t process)
+{
+	if (process != 0)
+		return has_unsampled_threads(model, process) || is_nearly_exact(model, process);
+	for (size_t i = 1; i <= model->process_count; i++)
+		if (lacks_java_objects(model, (uint32_t)i))
+			return true;
+	return false;
+}
+
 bool gg_model_is_incomplete(const struct gg_model *model, uint32_t process, int64_t from_ns,
                             int64_t to_ns)
 {
@@ -35,7 +77,7 @@ bool gg_model_is_incomplete(const struct gg_model *model, uint32_t process, int6
 		if ((process == 0 || pauses[i].process == process) && pauses[i].from_ns < to_ns &&
 		    pauses[i].to_ns > from_ns)
 			return true;
-	return gg_model_dropped(model, process) > 0;
+	return gg_model_dropped(model, process) > 0 || lacks_java_objects(model, process);
 }
 
 int64_t gg_model_freed_from(const struct gg_model *model, const struct gg_model_sample *sample)
@@ -109,6 +151,33 @@ static bool note_pauses(struct gg_model_builder *builder, size_t first, size_t l
 	return add_note(builder, &text);
 }
 
+/* A note about the Java threads that ran at an attach. */
+static bool note_older_threads(struct gg_model_builder *builder)
+{
+	const struct gg_model *model = &builder->model;
+	uint64_t thread_count = counter_of(model, 0, GG_COUNT_JAVA_THREADS);
+	uint64_t sampled_count = counter_of(model, 0, GG_COUNT_JAVA_THREADS_SAMPLED);
+	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
+
+	if (thread_count == 0)
+		return true;
+	gg_buf_printf(&text,
+	              "%" PRIu64 " Java thread%s ran at the attach.  The VM samples each from a "
+	              "later point on: what it allocated until then, at most some megabytes, may "
+	              "be missing in this profile.",
+	              thread_count, thread_count == 1 ? "" : "s");
+	if (sampled_count < thread_count)
+		gg_buf_printf(&text,
+		              "  %" PRIu64 " of them %s not come to that point yet, so figures are "
+		              "lower bounds (\"at least\").",
+		              thread_count - sampled_count,
+		              thread_count - sampled_count == 1 ? "has" : "have");
+	else if (lacks_java_objects(model, 0))
+		gg_buf_append_text(&text, "  So figures, exact otherwise, are lower bounds (\"at "
+		                          "least\").");
+	return add_note(builder, &text);
+}
+
 bool gg_model_note_losses(struct gg_model_builder *builder)
 {
 	const struct gg_model_span *pauses = builder->pauses.items;
@@ -120,5 +189,5 @@ bool gg_model_note_losses(struct gg_model_builder *builder)
 		if (!note_pauses(builder, i, last))
 			return false;
 	}
-	return true;
+	return note_older_threads(builder);
 }

@@ -119,7 +119,13 @@ enum gg_region_counter {
 	 * no count.
 	 */
 	GG_COUNT_FULL_COLLECTION_NS,
-	GG_COUNT_JAVA_STATE,  /* enum gg_region_java: the adapter for Java VMs sets it; no name */
+	GG_COUNT_JAVA_STATE, /* enum gg_region_java: the adapter for Java VMs sets it; no name */
+	/*
+	 * Threads of a Java VM that ran at the attach.  What each of them allocates before its next
+	 * sample point may be missing; the second counter says how many have come to one.
+	 */
+	GG_COUNT_JAVA_THREADS,
+	GG_COUNT_JAVA_THREADS_SAMPLED,
 	GG_COUNT_WAS_OFF,     /* 1: sampling was switched off for a while, or is; no name */
 	GG_COUNTER_COUNT = 48 /* space for more; the reader prints the named ones */
 };

@@ -315,8 +315,8 @@ void gg_report_leaks_collections(const struct gg_figure_style *style, const stru
 		gg_figure_append_number(style, sums->uncollected_bytes, GG_BYTES, out);
 		gg_buf_append_text(out,
 		                   " are live or not yet collected, because geiger saw no full "
-		                   "collection there: 'jcmd PID GC.run' makes one (with the "
-		                   "collectors Serial, Parallel and G1).");
+		                   "collection there: 'jcmd PID GC.run' makes one (not with "
+		                   "generations of Shenandoah).");
 	}
 }
 

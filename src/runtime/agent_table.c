@@ -158,7 +158,9 @@ static int start(const struct gg_agent_request *request)
 static void read_settings(struct gg_agent_settings *ret_settings)
 {
 	*ret_settings = (struct gg_agent_settings){ 0 };
-	if (!is_running())
+	/* After a request to detach the process records nothing more, also before the detach. */
+	if (!is_running() ||
+	    (gg_process.attach.attached_ns != 0 && gg_region_control(&gg_process.region).detach))
 		return;
 	gg_process_settings_refresh();
 	/*
@@ -546,6 +548,28 @@ static void set_java_state(enum gg_region_java state)
 	leave(t, block);
 }
 
+/* Without an attach nothing is promised of a time when threads ran already. */
+static void count_java_threads(uint32_t thread_count, uint32_t sampled_count)
+{
+	struct gg_thread *t = &gg_thread;
+	struct gg_thread_block *block = enter(t);
+	uint64_t *counters;
+
+	if (block == NULL)
+		return;
+	counters = gg_process.region.header->counters;
+	if (gg_process.attach.attached_ns != 0) {
+		gg_store_relaxed(&counters[GG_COUNT_JAVA_THREADS], thread_count);
+		gg_store_relaxed(&counters[GG_COUNT_JAVA_THREADS_SAMPLED], sampled_count);
+	}
+	leave(t, block);
+}
+
+static uint32_t max_frames(void)
+{
+	return gg_process.options.region.max_frames;
+}
+
 const struct gg_agent_functions gg_agent_functions = {
 	.version = GG_AGENT_FUNCTIONS_VERSION,
 	.bytes = sizeof(gg_agent_functions),
@@ -588,4 +612,6 @@ const struct gg_agent_functions gg_agent_functions = {
 	.collected = collected,
 	.set_java_state = set_java_state,
 	.expose = expose,
+	.count_java_threads = count_java_threads,
+	.max_frames = max_frames,
 };

@@ -395,6 +395,15 @@ def leaks(profile, *options):
     return reply.get("full_collections"), by_function
 
 
+def deaths_are_proofs(name, jdk, collector):
+    """No garbage is left that is older than a full collection which deaths alone prove."""
+    record("a.geiger", [jdk.java, f"-XX:+Use{collector}GC", "-Xmx256m", "-cp", CLASSES, "Work", "loop", "3", "40000000"], "64k")
+    text = run([GEIGER, "sql", "--csv", "a.geiger", "select count(*), sum(t_free is null) from v_sample where heap = 'java' and size = 40 "
+                "and t_alloc < (select max(time_ns) from event where kind = 'full_collection')"]).stdout.decode()
+    older, left = (int(word or 0) for word in text.split()[-1].split(","))
+    check(f"{name}_no_collection_is_claimed_that_left_older_garbage", older > 1000 and left <= 1, text)
+
+
 def collections(jdk, _count):
     """Leaks are what survived the last full collection, also if the program ends right then."""
     for collector in ("Serial", "Parallel", "G1", "Z", "Shenandoah"):
@@ -408,10 +417,6 @@ def collections(jdk, _count):
         everything = leaks("a.geiger", "--uncollected")
         check(f"{name}_all_live_objects_on_request", everything[0] is None and everything[1]["Work.lateObjects"] > 100, everything)
         text = run([GEIGER, "leaks", "a.geiger"], env={**os.environ, "COLUMNS": "80"}).stdout.decode()
-        if collector in ("Z", "Shenandoah"):
-            check(f"{name}_says_that_no_full_collection_was_seen", told["collected_processes"] == 0 and
-                  found["Work.lateObjects"] > 100 and "GC.run" in text, told, text[:900])
-            continue
         check(f"{name}_leaks_are_what_survived", found.get("Work.keepObjects", 0) > 1500 and
               found.get("Work.passingObjects", 0) == 0 and "Work.lateObjects" not in found, found)
         check(f"{name}_says_what_is_left_out", told["collected_processes"] == 1 and told["younger_samples"] > 100 and
@@ -423,6 +428,15 @@ def collections(jdk, _count):
                            rel_tol=1e-6), page)
         events = run([GEIGER, "sql", "a.geiger", "select count(*) from event where kind = 'full_collection'"]).stdout.decode()
         check(f"{name}_the_profile_keeps_times", int(events.split()[-1]) >= 1, events)
+        if collector in ("Z", "Shenandoah"):
+            deaths_are_proofs(name, jdk, collector)
+    generational = [jdk.java, "-XX:+UseShenandoahGC", "-XX:ShenandoahGCMode=generational", "-Xmx512m", "-cp", CLASSES, "Work"]
+    if run([*generational[:4], "-version"]).returncode == 0:
+        record("a.geiger", [*generational, "survive", "1", "3000"], "8k")
+        told, found = leaks("a.geiger")
+        text = run([GEIGER, "leaks", "a.geiger"], env={**os.environ, "COLUMNS": "80"}).stdout.decode()
+        check(f"{jdk.name}_generational_shenandoah_says_that_no_full_collection_was_seen", told["collected_processes"] == 0 and
+              found["Work.lateObjects"] > 100 and "GC.run" in text, told, text[:900])
     record("a.geiger", [*jdk.work[:-1], "-XX:-UsePerfData", "Work", "survive", "1", "3000"], "8k")
     check(f"{jdk.name}_without_its_counts_nothing_is_claimed", leaks("a.geiger")[0]["collected_processes"] == 0)
 
@@ -542,6 +556,63 @@ def attach(jdk, count):
     check(f"{jdk.name}_{count}_attaches_leave_the_program_as_it_is", program.returncode == 5 and output == b"ended\n" and errors == b"",
           program.returncode, output, errors)
     check(f"{jdk.name}_attaches_see_java_objects", attached == count and with_objects == count, attached, with_objects, reasons[:3])
+    older_buffers(jdk)
+    several(jdk)
+
+
+def several(jdk):
+    """An attach to several VMs tells the state of each."""
+    name = f"jvm{os.getpid()}"
+    os.symlink(jdk.java, name)
+    programs = [subprocess.Popen([f"./{name}", *QUICK, "-cp", CLASSES, "Work", "until"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+                for _ in range(3)]
+    for program in programs:
+        program.stdout.readline()
+    refused = run([f"{jdk.folder}/bin/jcmd", str(programs[2].pid), "JVMTI.agent_load", os.environ["OTHER_AGENT"], "take"])
+    done = run([GEIGER, "attach", "--all", name])
+    lines = {int(line.split()[4]): line for line in done.stderr.decode().splitlines() if "attached to process" in line}
+    words = [lines.get(program.pid, "").rpartition(", ")[2] for program in programs]
+    check(f"{jdk.name}_an_attach_to_several_tells_the_state_of_each", done.returncode == 0 and
+          words == ["Java objects are shown"] * 2 + ["no Java objects are shown"], done, refused)
+    for program in programs:
+        run([GEIGER, "detach", str(program.pid)])
+        program.communicate(timeout=SECONDS)
+    os.unlink(name)
+
+
+def older_buffers(jdk):
+    """An attach does not see what a thread allocates in the buffer that it has, and says so."""
+    program = subprocess.Popen([jdk.java, *QUICK, "-cp", CLASSES, "Work", "still"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+    def work(times=1):
+        for _ in range(times):
+            program.stdin.write(b"x")
+            program.stdin.flush()
+            program.stdout.readline()
+
+    def look():
+        seen = report(str(program.pid), "--metric", "allocated", "-n", "100000")
+        note = next((note for note in seen["notes"] if "ran at the attach" in note), "")
+        return seen, {row["function"]: row for row in seen["rows"]}.get("Work.deep", {"samples": 0}), note
+
+    program.stdout.readline()
+    work()
+    done = run([GEIGER, "attach", "-i", "1", str(program.pid)])
+    work()
+    seen, row, note = look()
+    check(f"{jdk.name}_an_attach_says_when_java_objects_are_shown", done.returncode == 0 and b"next sample point" in done.stderr, done)
+    # By chance the thread may come to a sample point right now.
+    check(f"{jdk.name}_what_an_older_buffer_hides_leaves_no_upper_end", row["samples"] < 1000 and seen["selected_bytes"]["high"] is None and
+          "1 Java thread ran" in note and ("not come to that point" in note) == (row["samples"] == 0), seen["selected_bytes"], row, note)
+    while row["samples"] < 1000:
+        work(100)
+        seen, row, note = look()
+    before = row["samples"]
+    work(10)
+    seen, row, note = look()
+    check(f"{jdk.name}_then_each_object_is_seen", row["samples"] == before + 10000 and row["self"]["high"] is None and
+          "1 Java thread ran" in note and "not come" not in note and ("lower bounds" in note or not jdk.is_right), before, row, note)
+    program.communicate(timeout=SECONDS)
 
 
 # --- again ---

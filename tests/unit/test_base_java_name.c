@@ -34,6 +34,11 @@ TEST(hidden_classes_have_no_number_of_the_run)
 	CHECK_EQ_STR(name_of("LMain$$Lambda.0x00007f1c04000a00;"), "Main$$Lambda");
 	CHECK_EQ_STR(name_of("LMain$$Lambda$14.0x0000000800c03000;"), "Main$$Lambda");
 	CHECK_EQ_STR(name_of("LMain$$Lambda$14+0x0000000800c03000;"), "Main$$Lambda");
+	CHECK_EQ_STR(name_of("LMain$$Lambda$14+0x0000000800c03000.172032696;"), "Main$$Lambda");
+	CHECK_EQ_STR(name_of("LMain/0x0000000800c03000.7;"), "Main");
+	CHECK_EQ_STR(name_of("LMain.7;"), "Main.7");
+	CHECK_EQ_STR(name_of("LMain.0x.7;"), "Main.0x.7");
+	CHECK_EQ_STR(name_of("Lx.7;"), "x.7");
 	CHECK_EQ_STR(name_of("Lp/LambdaForm$MH.0x0000000800c04000;"), "p.LambdaForm$MH");
 	CHECK_EQ_STR(name_of("[Lp/Outer$12;"), "p.Outer$12[]");
 }

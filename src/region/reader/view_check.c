@@ -146,6 +146,8 @@ const char *gg_region_counter_name(uint32_t counter)
 		[GG_COUNT_BIASED] = "samples of a biased sampler",
 		[GG_COUNT_FAULTS] = "memory errors",
 		[GG_COUNT_GUARDED] = "guarded blocks",
+		[GG_COUNT_JAVA_THREADS] = "Java threads at the attach",
+		[GG_COUNT_JAVA_THREADS_SAMPLED] = "Java threads sampled since",
 	};
 
 	return counter < GG_COUNT(names) ? names[counter] : NULL;

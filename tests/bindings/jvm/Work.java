@@ -319,6 +319,17 @@ public class Work {
             deep(5, 100000);
     }
 
+    /* 1000 objects of 40 bytes for each byte of standard input, in the main thread. */
+    static void still() throws Exception {
+        do {
+            System.out.println("done");
+            System.out.flush();
+            if (System.in.read() < 0)
+                return;
+            deep(3, 1000);
+        } while (true);
+    }
+
     /* Three threads that check their sums, until standard input ends. */
     static void until() throws Exception {
         boolean[] ended = { false };
@@ -373,6 +384,7 @@ public class Work {
         case "parallel": parallel(numbers[1], numbers[2]); break;
         case "rounds": rounds(numbers[1], numbers[2]); break;
         case "forever": forever(); break;
+        case "still": still(); break;
         case "until": until(); break;
         default: throw new IllegalArgumentException(arguments[0]);
         }
