@@ -10,9 +10,9 @@
  * Deaths    A collection finds dead objects, and a thread of the VM reports them later.  So a full
  *           collection counts only once the first of them has come, or some time has passed, or the
  *           VM has reported them all before it ends.
- * Kinds     The counts of Serial, Parallel and G1 are of full collections.  A concurrent cycle of G1
- *           is none.  With -XX:-UsePerfData the VM has no counts.
- * Proof     The counts of ZGC and Shenandoah are of pauses, several to a collection.  But each
+ * Kinds     Serial, Parallel and G1 count full collections.  Concurrent cycles of G1 do not count.
+ *           With -XX:-UsePerfData the VM has no counts.
+ * Proof     ZGC and Shenandoah count pauses, several to a collection.  But each
  *           cycle that finds a tagged object dead there looks at the whole heap: a cycle without
  *           generations always, and with ZGC's generations only the old one clears weak
  *           references.  An object lives at least until a cycle that began after its last use.

@@ -39,7 +39,7 @@ struct gg_jvm_stack {
 	uint32_t pc_count;
 	uint32_t generation; /* of the recording */
 	jvmtiFrameInfo innermost;
-	/* What the innermost frame allocated last; klass NULL: not known. */
+	/* The innermost frame allocated an object of this class last; klass NULL: not known. */
 	jweak klass;
 	uint16_t type;
 };

@@ -271,8 +271,8 @@ struct gg_agent_functions {
 	void (*expose)(uint64_t interval_bytes);
 
 	/*
-	 * Of an attach: so many Java threads ran already, and so many of these have come to a
-	 * sample point since.
+	 * Says how many Java threads ran at the attach, and how many of these have come to a sample
+	 * point since.
 	 */
 	void (*count_java_threads)(uint32_t thread_count, uint32_t sampled_count);
 

@@ -73,8 +73,8 @@ static size_t length_without_number(const char *name, size_t length)
 }
 
 /*
- * The end of the name without the suffix of a hidden class: ".0x12", "/0x12" or "+0x12".  Recordings
- * of JDK 17 have ".34" after it, which is another number of the class.
+ * The end of the name without the suffix of a hidden class: ".0x12", "/0x12" or "+0x12".  In
+ * recordings of JDK 17 the suffix ends with another number, as in "+0x12.34".
  */
 static size_t length_without_address(const char *name, size_t whole)
 {

@@ -121,8 +121,8 @@ enum gg_region_counter {
 	GG_COUNT_FULL_COLLECTION_NS,
 	GG_COUNT_JAVA_STATE, /* enum gg_region_java: the adapter for Java VMs sets it; no name */
 	/*
-	 * Threads of a Java VM that ran at the attach.  What each of them allocates before its next
-	 * sample point may be missing; the second counter says how many have come to one.
+	 * Threads of a Java VM that ran at the attach.  Each may allocate unseen until its next
+	 * sample point; the second counter says how many have come to one.
 	 */
 	GG_COUNT_JAVA_THREADS,
 	GG_COUNT_JAVA_THREADS_SAMPLED,
