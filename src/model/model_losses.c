@@ -49,20 +49,22 @@ static bool has_unsampled_threads(const struct gg_model *model, uint32_t process
 }
 
 /*
- * True if the process is recorded exactly but for what its Java threads allocated before they came
- * to a sample point.  A larger interval has an error beside which that is little.
+ * True if the process, which was attached to, is recorded exactly but for what its Java threads
+ * allocated before they came to a sample point.  A larger interval has an error beside which that
+ * is little.
  */
 static bool is_nearly_exact(const struct gg_model *model, uint32_t process)
 {
-	return model->processes[process].interval_bytes <= 1 &&
-	       counter_of(model, process, GG_COUNT_JAVA_THREADS) > 0;
+	return model->processes[process].interval_bytes <= 1;
 }
 
 static bool lacks_java_objects(const struct gg_model *model, uint32_t process)
 {
+	if (counter_of(model, process, GG_COUNT_JAVA_THREADS) == 0)
+		return false;
 	if (process != 0)
 		return has_unsampled_threads(model, process) || is_nearly_exact(model, process);
-	for (size_t i = 1; i <= model->process_count; i++)
+	for (size_t i = 1; i < model->process_count; i++)
 		if (lacks_java_objects(model, (uint32_t)i))
 			return true;
 	return false;

@@ -418,6 +418,19 @@ static bool has_most_memory(const struct shape_search *search, uint32_t function
 	                         search->kept[function] > least * kept);
 }
 
+/*
+ * True for the class of arrays such as "byte[]", which imported recordings of Java have as their
+ * innermost frame; false for C++'s operator new[].
+ */
+static bool is_array_class(const struct shape_search *search, uint32_t function)
+{
+	const char *name = search->builder->functions.items[function].name;
+	size_t length = name != NULL ? strlen(name) : 0;
+
+	return length > 2 && strcmp(name + length - 2, "[]") == 0 &&
+	       strstr(name, "operator") == NULL;
+}
+
 /* Adds a function with much of the memory of uses[from..to) to the finds, if it is a wrapper. */
 static int judge(struct shape_search *search, uint32_t function, size_t from, size_t to,
                  struct shape_finds *finds)
@@ -425,7 +438,8 @@ static int judge(struct shape_search *search, uint32_t function, size_t from, si
 	bool is_wrapper = false;
 	int status;
 
-	if (search->is_refused[function] || finds->count == MOST_CANDIDATES)
+	if (search->is_refused[function] || finds->count == MOST_CANDIDATES ||
+	    is_array_class(search, function))
 		return 0;
 	status = has_many_callers(search, function, from, to, &is_wrapper);
 	if (status < 0 || !is_wrapper)

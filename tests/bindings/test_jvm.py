@@ -893,6 +893,13 @@ def made_recordings():
     live_rows = rows("i.geiger", "--metric", "live")
     check("live_objects_are_live", abs(live_rows["p.Kept"]["self"]["estimate"] / (10 * weight) - 1) < 1e-6, live_rows)
     line = report("i.geiger", "--by", "line")["rows"]
+    callers = [("jdk.ObjectAllocationInNewTLAB", "[B", 4096, [(f"p/C{i}", "make", 7), *frames]) for i in range(20)]
+    with open("made.jfr", "wb") as recording:
+        recording.write(jfr_writer.chunk(25, 65536, callers))
+    imported("made.jfr")
+    by_function = rows("i.geiger", "--metric", "allocated")
+    check("a_class_is_no_wrapper_of_the_allocator", "byte[]" in by_function and abs(by_function["byte[]"]["self"]["estimate"] / (20 * weight) - 1) < 1e-6,
+          list(by_function))
     check("frames_have_lines", any(row["function"] == "p.Main.make" and row["line"] == 7 for row in line), line)
     doubled_recordings(frames)
     for name, wrong, chunks in (("nested", b"entangled", 1), ("branched", b"entangled", 40), ("overlapping", b"constants", 1)):
