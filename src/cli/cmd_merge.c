@@ -174,9 +174,9 @@ const struct gg_command gg_command_merge = {
 		"profiles may have different sampling intervals. Stacks are matched by build-id\n"
 		"and address, or by the names of their functions. What is kept is what each stack\n"
 		"holds at the end and what it allocated, for each set of labels; times and\n"
-		"threads are not. Labels are those of the profiles (geiger import --label), and\n"
-		"'geiger report --by-label KEY' groups by them. Files of other tools are taken as\n"
-		"they are.\n",
+		"threads are not, apart from what garbage collectors reported. Labels are those\n"
+		"of the profiles (geiger import --label), and 'geiger report --by-label KEY'\n"
+		"groups by them. Files of other tools are taken as they are.\n",
 	.options = merge_option_table,
 	.options_size = sizeof(struct merge_options),
 	.option_defaults = &defaults,

@@ -78,8 +78,9 @@ const struct gg_command gg_command_salvage = {
 		   "whose recorder died. Regions that are given together become one profile.\n"
 		   "They have no history: what is live stands in it sample by sample, what was\n"
 		   "freed as sums by stack. Of a session's directory, what .NET's runtimes had\n"
-		   "sent is read as well, with the history that it has. The regions stay where\n"
-		   "they are; 'geiger clean' removes those of dead processes.\n",
+		   "sent is read as well, with the history that it has, and what PyPy's garbage\n"
+		   "collector reported. The regions stay where they are; 'geiger clean' removes\n"
+		   "those of dead processes.\n",
 	.options = salvage_option_table,
 	.options_size = sizeof(struct salvage_options),
 	.option_defaults = &defaults,

@@ -12,6 +12,7 @@
 #include "cli/query_options.h"
 #include "query/query.h"
 #include "report/report.h"
+#include "report/report_collections.h"
 #include "report/report_timeline.h"
 
 struct timeline_options {
@@ -52,6 +53,15 @@ static size_t width_of(const struct timeline_options *options, const struct gg_r
 	       GG_TIMELINE_MARGIN;
 }
 
+/*
+ * Imported and merged profiles have only sums.  A chart of them would be a flat line that means
+ * nothing.
+ */
+static bool has_chart(const struct gg_model *model)
+{
+	return gg_model_has_times(model) || gg_model_spacing_ns(model) != 0;
+}
+
 static int print_timeline(const struct gg_model *model, const struct gg_query *query,
                           const struct gg_invocation *invocation)
 {
@@ -61,23 +71,20 @@ static int print_timeline(const struct gg_model *model, const struct gg_query *q
 	GG_CLEANUP(gg_buf_done) struct gg_buf out = { 0 };
 	struct gg_timeline *timeline = NULL;
 	size_t width;
-	int status;
+	int status = 0;
 
-	/*
-	 * Imported and merged profiles have only sums.  A chart of them would be a flat line that
-	 * means nothing.
-	 */
-	if (!gg_model_has_times(model) && gg_model_spacing_ns(model) == 0)
-		return gg_error_set(invocation->error, -ENOTSUP, "timeline",
-		                    "Compare two moments instead: geiger diff BEFORE AFTER.",
-		                    "an imported or merged profile has no times to draw");
 	gg_cli_fit_report(&options->common, &invocation->style, &report);
 	width = width_of(options, &report);
 	gg_cli_begin_head(&head, model, query);
-	status = gg_timeline_run(model, query->pid,
-	                         gg_report_timeline_points(width, report.figures.ascii),
-	                         options->common.confidence, &timeline, invocation->error);
+	if (has_chart(model))
+		status = gg_timeline_run(model, query->pid,
+		                         gg_report_timeline_points(width, report.figures.ascii),
+		                         options->common.confidence, &timeline, invocation->error);
 	status = gg_cli_end_head(&head, status, invocation->error);
+	if (status == 0 && timeline == NULL && !gg_report_has_collections(&report))
+		status = gg_error_set(invocation->error, -ENOTSUP, "timeline",
+		                      "Compare two moments instead: geiger diff BEFORE AFTER.",
+		                      "an imported or merged profile has no times to draw");
 	if (status == 0) {
 		if (options->common.json)
 			gg_report_timeline_json(&report, timeline, &out);

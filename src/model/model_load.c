@@ -416,7 +416,10 @@ static int read_collections(struct gg_model_load *load, const char *text, uint32
 	return gg_array_push(&load->builder->collections, read) ? 0 : out_of_memory(load);
 }
 
-/* The model lasts until the last event; some events say when sampling was off. */
+/*
+ * The model lasts until the last event; some events say when sampling was off.  Collections are
+ * within their session, and a merged profile has them of several sessions, and no end.
+ */
 static int read_event(const struct gg_profile_event *event, void *context)
 {
 	struct gg_model_load *load = context;
@@ -424,7 +427,8 @@ static int read_event(const struct gg_profile_event *event, void *context)
 	uint32_t process = gg_model_load_number(&load->processes, event->process);
 	int64_t time_ns = gg_model_load_time(load, event->time_ns);
 
-	note_time(load, time_ns);
+	if (event->kind == NULL || strcmp(event->kind, GG_PROFILE_COLLECTIONS) != 0)
+		note_time(load, time_ns);
 	if (process == 0 || event->kind == NULL || time_ns == GG_TIME_NONE)
 		return 0;
 	if (strcmp(event->kind, "lost") == 0)

@@ -153,6 +153,30 @@ static bool is_first_of(const struct gg_model *model, size_t index)
 	return true;
 }
 
+bool gg_report_has_collections(const struct gg_report *report)
+{
+	for (size_t i = 0; i < report->model->collections_count; i++)
+		if (is_asked_for(report, &report->model->collections[i]))
+			return true;
+	return false;
+}
+
+/* Sets the times of the table. */
+static void set_span(struct collector *collector, const struct gg_timeline *timeline)
+{
+	const struct gg_model *model = collector->report->model;
+
+	if (timeline != NULL) {
+		collector->first_ns = timeline->points[0].time_ns;
+		collector->last_ns = timeline->points[timeline->point_count - 1].time_ns;
+		return;
+	}
+	for (size_t i = 0; i < model->collections_count; i++)
+		if (model->collections[i].process == collector->process &&
+		    model->collections[i].time_ns > collector->last_ns)
+			collector->last_ns = model->collections[i].time_ns;
+}
+
 void gg_report_collections_text(const struct gg_report *report, const struct gg_timeline *timeline,
                                 struct gg_buf *out)
 {
@@ -161,17 +185,13 @@ void gg_report_collections_text(const struct gg_report *report, const struct gg_
 
 	for (size_t i = 0; i < model->collections_count; i++) {
 		const struct gg_model_collections *row = &model->collections[i];
-		struct collector collector = {
-			.report = report,
-			.process = row->process,
-			.first_ns = timeline->points[0].time_ns,
-			.last_ns = timeline->points[timeline->point_count - 1].time_ns,
-		};
+		struct collector collector = { .report = report, .process = row->process };
 
 		if (!is_asked_for(report, row) || !is_first_of(model, i) ||
 		    ++count > COLLECTORS_MAX)
 			continue;
 		gg_buf_append_text(out, "\n");
+		set_span(&collector, timeline);
 		add_up(&collector);
 		append_collector(&collector, out);
 	}

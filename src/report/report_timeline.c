@@ -237,8 +237,8 @@ static void append_picture(const struct gg_report *report, const struct gg_timel
 		append_legend(report, timeline, out);
 }
 
-void gg_report_timeline_text(const struct gg_report *report, const struct gg_timeline *timeline,
-                             size_t width, size_t height, struct gg_buf *out)
+static void append_timeline(const struct gg_report *report, const struct gg_timeline *timeline,
+                            size_t width, size_t height, struct gg_buf *out)
 {
 	struct gg_chart_column *columns = calloc(timeline->point_count, sizeof(*columns));
 	struct gg_chart chart = { .columns = columns,
@@ -254,13 +254,20 @@ void gg_report_timeline_text(const struct gg_report *report, const struct gg_tim
 	}
 	fill_columns(timeline, columns, &most);
 	chart.top = gg_chart_top(most);
-	gg_report_append_head(report, out);
 	append_picture(report, timeline, &chart, out);
 	if (report->head != GG_HEAD_NONE)
 		append_without_moments(report, timeline, out);
+	free(columns);
+}
+
+void gg_report_timeline_text(const struct gg_report *report, const struct gg_timeline *timeline,
+                             size_t width, size_t height, struct gg_buf *out)
+{
+	gg_report_append_head(report, out);
+	if (timeline != NULL)
+		append_timeline(report, timeline, width, height, out);
 	gg_report_collections_text(report, timeline, out);
 	gg_report_append_notes(report, out);
-	free(columns);
 }
 
 static void add_live(struct gg_json *json, const struct gg_timeline_point *point)
@@ -277,32 +284,42 @@ static void add_bytes(struct gg_json *json, const char *name, double bytes)
 	gg_json_number(json, name, bytes >= 0 ? bytes : NAN);
 }
 
+static void add_peaks(const struct gg_report *report, const struct gg_timeline *timeline,
+                      struct gg_json *json)
+{
+	if (has_peak(report, timeline)) {
+		gg_json_open(json, "peak", '{');
+		gg_json_number(json, "time_ns", (double)timeline->peak_ns);
+		add_live(json, &timeline->peak);
+		gg_json_close(json);
+	} else {
+		gg_json_text(json, "peak", NULL);
+	}
+	gg_json_open(json, "rss_peak", '{');
+	gg_json_number(json, "time_ns",
+	               timeline->rss_peak_bytes >= 0 ? (double)timeline->rss_peak_ns : NAN);
+	add_bytes(json, "rss_bytes", timeline->rss_peak_bytes);
+	gg_json_bool(json, "is_upper_bound", timeline->is_rss_peak_upper_bound);
+	gg_json_close(json);
+}
+
 void gg_report_timeline_json(const struct gg_report *report, const struct gg_timeline *timeline,
                              struct gg_buf *out)
 {
+	static const struct gg_timeline none = { .rss_peak_bytes = -1 };
+	const struct gg_timeline *shown = timeline != NULL ? timeline : &none;
 	struct gg_json json = { .out = out };
 
 	gg_json_open(&json, NULL, '{');
 	gg_report_json_head(report, &json);
-	if (has_peak(report, timeline)) {
-		gg_json_open(&json, "peak", '{');
-		gg_json_number(&json, "time_ns", (double)timeline->peak_ns);
-		add_live(&json, &timeline->peak);
-		gg_json_close(&json);
-	} else {
-		gg_json_text(&json, "peak", NULL);
-	}
-	gg_json_open(&json, "rss_peak", '{');
-	gg_json_number(&json, "time_ns",
-	               timeline->rss_peak_bytes >= 0 ? (double)timeline->rss_peak_ns : NAN);
-	add_bytes(&json, "rss_bytes", timeline->rss_peak_bytes);
-	gg_json_bool(&json, "is_upper_bound", timeline->is_rss_peak_upper_bound);
-	gg_json_close(&json);
+	add_peaks(report, shown, &json);
 	gg_json_number(&json, "without_moments_bytes",
-	               gg_tally_estimate(&timeline->without_moments, GG_BYTES).value);
+	               timeline != NULL
+	                       ? gg_tally_estimate(&timeline->without_moments, GG_BYTES).value
+	                       : NAN);
 	gg_json_open(&json, "points", '[');
-	for (size_t i = 0; i < timeline->point_count; i++) {
-		const struct gg_timeline_point *point = &timeline->points[i];
+	for (size_t i = 0; i < shown->point_count; i++) {
+		const struct gg_timeline_point *point = &shown->points[i];
 
 		gg_json_open(&json, NULL, '{');
 		gg_json_number(&json, "time_ns", (double)point->time_ns);

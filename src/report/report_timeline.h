@@ -19,6 +19,7 @@ enum { GG_TIMELINE_MARGIN = 11, GG_TIMELINE_LEAST_WIDTH = 20, GG_TIMELINE_LEAST_
  */
 size_t gg_report_timeline_points(size_t width, bool ascii);
 
+/* timeline NULL: the profile has no times but those of collections (report_collections.h). */
 void gg_report_timeline_text(const struct gg_report *report, const struct gg_timeline *timeline,
                              size_t width, size_t height, struct gg_buf *out);
 void gg_report_timeline_json(const struct gg_report *report, const struct gg_timeline *timeline,

@@ -2,7 +2,9 @@
 /* Programs with the agent alone: `geiger env`, `ls`, `salvage`, `clean`. */
 #include <dirent.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -72,6 +74,69 @@ TEST(a_region_that_nobody_recorded_becomes_a_profile)
 		                                 "'main'"),
 		                1);
 		CHECK(recording_adds_up(&r));
+	}
+	recording_end(&r);
+}
+
+/* Returns the pid in the name of the only region there; 0: there is no region. */
+static long pid_of_region(const char *directory)
+{
+	DIR *listing = opendir(directory);
+	struct dirent *entry;
+	long pid = 0;
+
+	while (listing != NULL && pid == 0 && (entry = readdir(listing)) != NULL)
+		if (strncmp(entry->d_name, "geiger-", 7) == 0)
+			pid = strtol(entry->d_name + 7, NULL, 10);
+	if (listing != NULL)
+		closedir(listing);
+	return pid;
+}
+
+/* As if the recorder of a session was killed: PyPy's lines lie beside the region. */
+TEST(what_a_garbage_collector_did_is_salvaged_and_merged)
+{
+	struct recording r;
+	char path[160], merged[160];
+	long pid;
+	FILE *file;
+
+	if (CHECK(recording_begin(&r)) && run_by_env(&r, "killed", "3000", 128 + SIGKILL)) {
+		pid = pid_of_region(r.directory);
+		snprintf(path, sizeof(path), "%s/collections-%ld", r.directory, pid);
+		snprintf(merged, sizeof(merged), "%s/merged.geiger", r.directory);
+		file = fopen(path, "w");
+		if (CHECK(pid > 0 && file != NULL)) {
+			fprintf(file, "%" PRIu64 " 17 2 1 4000 3000 5 6000 7 8\n",
+			        gg_clock_monotonic_ns());
+			fclose(file);
+		}
+		CHECK(geiger(&r, "salvage", "-o", r.path, r.directory));
+		CHECK_MSG(r.child.exit_status == 0, "%s", gg_buf_text(&r.child.err));
+		CHECK_EQ_DOUBLE(recording_number(&r, "select count(*) from event where kind = "
+		                                     "'collections' and process = 1"),
+		                1);
+		CHECK_EQ_DOUBLE(recording_number(&r, "select count(*) from event join session "
+		                                     "where time_ns > session.end_ns"),
+		                0);
+		CHECK(geiger(&r, "check", r.path, NULL, NULL));
+		CHECK_MSG(r.child.exit_status == 0, "%s", gg_buf_text(&r.child.out));
+		CHECK(geiger(&r, "timeline", r.path, NULL, NULL));
+		CHECK_CONTAINS(gg_buf_text(&r.child.out), "17 minor and 1 major collections");
+
+		CHECK(recording_geiger(
+			&r,
+			(const char *const[]){ "merge", "-q", "-o", merged, r.path, r.path, NULL },
+			60));
+		CHECK_EQ_I64(r.child.exit_status, 0);
+		CHECK(geiger(&r, "check", merged, NULL, NULL));
+		CHECK_MSG(r.child.exit_status == 0, "%s", gg_buf_text(&r.child.out));
+		CHECK(geiger(&r, "timeline", merged, NULL, NULL));
+		CHECK_CONTAINS(gg_buf_text(&r.child.out), "17 minor and 1 major collections");
+		CHECK(strstr(gg_buf_text(&r.child.out), "live heap over") == NULL);
+		CHECK(geiger(&r, "timeline", "--json", merged, NULL));
+		CHECK_CONTAINS(gg_buf_text(&r.child.out),
+		               "\"points\":[],\"collections\":[{\"pid\":");
 	}
 	recording_end(&r);
 }

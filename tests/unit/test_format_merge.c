@@ -176,3 +176,52 @@ TEST_WITH(scene, modules_are_the_same_by_their_build_id)
 	CHECK_EQ_DOUBLE(bytes_of(scene, GG_METRIC_LIVE, "liba.so+0x40;libb.so+0x80"), 10);
 	CHECK_EQ_U64(scene->result->row_count, 1);
 }
+
+static void add_collections(struct made_profile *made, int64_t time_ns, int64_t minor_count)
+{
+	char detail[300];
+	struct gg_profile_event event = { .process = made->process,
+		                          .time_ns = time_ns,
+		                          .kind = GG_PROFILE_COLLECTIONS,
+		                          .detail = detail };
+
+	snprintf(detail, sizeof(detail), GG_PROFILE_COLLECTIONS_FORMAT, minor_count, INT64_C(2),
+	         INT64_C(3), INT64_C(4), INT64_C(5), INT64_C(6), INT64_C(7), INT64_C(-1),
+	         INT64_C(9));
+	REQUIRE(gg_profile_add_event(made->profile, &event, &error) == 0);
+}
+
+/* The two processes have the same pid, as on two machines, and one set of labels. */
+TEST_WITH(scene, what_garbage_collectors_did_stays_a_list_of_each_process)
+{
+	const struct gg_model_collections *rows;
+	const struct gg_profile_process *processes;
+	struct made_profile made;
+
+	for (int i = 0; i < 2; i++) {
+		made_begin(&made, NULL, 1, 1);
+		REQUIRE(gg_profile_put_label(made.profile, made.process, "a", "b", &error) == 0);
+		made_sample(&made, made_stack(&made, "main>load"), 100, 1, GG_TIME_NONE);
+		add_collections(&made, 700 + i, 10 + i);
+		add_collections(&made, 800 + i, 20 + i);
+		add(scene, &made);
+	}
+	finish(scene);
+	CHECK_EQ_DOUBLE(bytes_of(scene, GG_METRIC_LIVE, "main;load"), 200);
+	rows = scene->model->collections;
+	processes = scene->model->processes;
+	REQUIRE(scene->model->collections_count == 4);
+	for (int i = 0; i < 4; i++) {
+		CHECK_EQ_I64(rows[i].time_ns, 700 + i % 2 * 100 + i / 2);
+		CHECK_EQ_I64(rows[i].minor_count, 10 + i % 2 * 10 + i / 2);
+		CHECK_EQ_I64(rows[i].arena_bytes, -1);
+		CHECK_EQ_I64(rows[i].large_bytes, 9);
+		CHECK_EQ_U64(processes[rows[i].process].pid, 4711);
+		CHECK_EQ_STR(gg_model_label(scene->model, rows[i].process, "a"), "b");
+	}
+	CHECK(rows[0].process == rows[1].process && rows[2].process == rows[3].process);
+	CHECK(rows[0].process != rows[2].process);
+	/* The group has the samples of both, and a sum has no end. */
+	CHECK_EQ_U64(scene->model->process_count, 1 + 1 + 2);
+	CHECK_EQ_I64(scene->model->end_ns, 0);
+}

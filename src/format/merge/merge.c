@@ -346,11 +346,25 @@ static int note_attaches(const struct gg_merge *merge, struct gg_error *error)
 	return gg_profile_add_note(merge->out, text, error);
 }
 
+/* Copies what the garbage collector of one process did, with the times of its own session. */
+static int take_collections(struct gg_merge *merge, const struct gg_profile_event *event)
+{
+	struct gg_profile_event copy = *event;
+	int status;
+
+	if (gg_merge_group_of(&merge->groups, event->process) == NULL)
+		return 0;
+	status = gg_merge_groups_collector(&merge->groups, event->process, &copy.process);
+	return status == 0 ? gg_profile_add_event(merge->out, &copy, merge->error) : status;
+}
+
 /* Records that sampling was off.  The times are lost, because a sum has no times. */
 static int take_event(const struct gg_profile_event *event, void *context)
 {
 	if (event->kind != NULL && strcmp(event->kind, "off") == 0)
 		note_incomplete(context, event->process);
+	if (event->kind != NULL && strcmp(event->kind, GG_PROFILE_COLLECTIONS) == 0)
+		return take_collections(context, event);
 	return 0;
 }
 

@@ -14,6 +14,7 @@
  * Contents      For each stack and each set of process labels, the result has three sums with their
  *               errors: the memory live at the end of its session, the memory left by processes
  *               that exited, and the allocated memory.  It has no times, threads or single samples.
+ *               Only what garbage collectors did stays a list by time, of each process by itself.
  *               Looks belong to processes and samples, so they are left out, and a note says so.
  *               So are attaches; a note says how much was in use at them.
  * Scaled first  Each sample is weighted by its own probability, and each aggregate is already

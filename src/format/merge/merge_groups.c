@@ -94,9 +94,9 @@ static int hash_label(struct gg_merge_groups *groups, const char *key, const cha
 static int put_label(struct gg_merge_groups *groups, const char *key, const char *value,
                      void *context)
 {
-	const struct gg_merge_group *group = context;
+	const uint32_t *process = context;
 
-	return gg_profile_put_label(groups->out, group->id, key, value, groups->error);
+	return gg_profile_put_label(groups->out, *process, key, value, groups->error);
 }
 
 /* --- processes -------------------------------------------------------------------------------- */
@@ -112,7 +112,7 @@ static int new_group(struct gg_merge_groups *groups, const struct gg_profile_pro
 	group->process.interval_bytes = process->interval_bytes;
 	status = gg_profile_add_process(groups->out, &group->process, &group->id, groups->error);
 	if (status == 0)
-		status = each_label(groups, process->id, put_label, group);
+		status = each_label(groups, process->id, put_label, &group->id);
 	if (status < 0)
 		groups->groups.count--;
 	return status;
@@ -145,18 +145,22 @@ static int take_process(const struct gg_profile_process *process, void *context)
 	struct gg_merge_groups *groups = context;
 	struct gg_merge_group *group;
 	uint64_t index;
-	size_t known_count;
+	size_t known_count, command_at = groups->texts.length;
+	const char *command = process->command != NULL ? process->command : process->exe;
 	int status = find_group(groups, process, &index);
 
 	if (status < 0)
 		return status;
 	gg_assert(index < groups->groups.count);
 	group = &groups->groups.items[index];
-	status = gg_merge_keep_command(&group->command, group->process_count == 0,
-	                               process->command != NULL ? process->command : process->exe,
+	status = gg_merge_keep_command(&group->command, group->process_count == 0, command,
 	                               groups->error);
 	if (status < 0)
 		return status;
+	gg_buf_append(&groups->texts, command != NULL ? command : "",
+	              (command != NULL ? strlen(command) : 0) + 1);
+	if (groups->texts.failed)
+		return gg_error_memory(groups->error, "merge");
 	group->process_count++;
 	group->process.interval_bytes = fmax(group->process.interval_bytes,
 	                                     process->interval_bytes);
@@ -165,8 +169,12 @@ static int take_process(const struct gg_profile_process *process, void *context)
 		return gg_error_memory(groups->error, "merge");
 	for (; known_count < process->id; known_count++)
 		groups->processes.items[known_count].end_ns = GG_TIME_NONE;
-	groups->processes.items[process->id] = (struct gg_merge_process){ (uint32_t)index + 1,
-		                                                          process->end_ns };
+	groups->processes.items[process->id] = (struct gg_merge_process){
+		.group = (uint32_t)index + 1,
+		.pid = process->pid,
+		.command = command_at,
+		.end_ns = process->end_ns,
+	};
 	gg_live_at_end_note(&groups->last, process->end_ns);
 	return 0;
 }
@@ -206,6 +214,31 @@ struct gg_merge_group *gg_merge_group_of(const struct gg_merge_groups *groups, u
 
 	gg_assert(number <= groups->groups.count);
 	return number > 0 ? &groups->groups.items[number - 1] : NULL;
+}
+
+int gg_merge_groups_collector(struct gg_merge_groups *groups, uint32_t process,
+                              uint32_t *ret_collector)
+{
+	const struct gg_merge_group *group = gg_merge_group_of(groups, process);
+	struct gg_merge_process *from = &groups->processes.items[process];
+	int status = 0;
+
+	gg_assert(group != NULL);
+	if (from->collector == 0) {
+		const struct gg_profile_process collector = {
+			.pid = from->pid,
+			.command = groups->texts.data + from->command,
+			.scheme = group->process.scheme,
+			.interval_bytes = group->process.interval_bytes,
+		};
+
+		status = gg_profile_add_process(groups->out, &collector, &from->collector,
+		                                groups->error);
+		if (status == 0)
+			status = each_label(groups, process, put_label, &from->collector);
+	}
+	*ret_collector = from->collector;
+	return status;
 }
 
 bool gg_merge_groups_has_ended(const struct gg_merge_groups *groups, uint32_t process)

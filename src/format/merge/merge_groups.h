@@ -35,6 +35,9 @@ struct gg_merge_group {
 /* A process of the profile that is being added. */
 struct gg_merge_process {
 	uint32_t group; /* index + 1; 0: no such process */
+	uint32_t pid;
+	uint32_t collector; /* id in `out` of the process for its collections; 0: none yet */
+	size_t command;     /* offset in texts */
 	int64_t end_ns;
 };
 
@@ -58,7 +61,7 @@ struct gg_merge_groups {
 	GG_ARRAY(struct gg_merge_process) processes; /* by id */
 	struct gg_live_at_end last;
 	GG_ARRAY(struct gg_merge_label) labels;
-	struct gg_buf texts; /* of labels */
+	struct gg_buf texts; /* of labels and commands */
 };
 
 /* Reads the labels and processes of a profile. */
@@ -68,6 +71,13 @@ GG_MUST_CHECK int gg_merge_groups_read(struct gg_merge_groups *groups, struct gg
 struct gg_merge_group *gg_merge_group_of(const struct gg_merge_groups *groups, uint32_t process);
 /* True if that process ended before the end of its session. */
 bool gg_merge_groups_has_ended(const struct gg_merge_groups *groups, uint32_t process);
+
+/*
+ * Returns a process of `out` for the collections of one process of that profile.  It has the pid,
+ * the command and the labels, and no samples: those are in the group.
+ */
+GG_MUST_CHECK int gg_merge_groups_collector(struct gg_merge_groups *groups, uint32_t process,
+                                            uint32_t *ret_collector);
 
 /* Completes the processes of `out`: their commands, counters and events. */
 GG_MUST_CHECK int gg_merge_groups_write(struct gg_merge_groups *groups, struct gg_error *error);

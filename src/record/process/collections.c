@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "region/session_files.h"
 
 enum {
 	COLLECTIONS_LINES_MAX = 100000, /* of a file; a year has some 6000 */
@@ -96,7 +97,7 @@ static void write_line(struct gg_profile_writer *writer, uint32_t process, int64
 }
 
 static void read_lines(struct gg_profile_writer *writer, const struct session_programs *programs,
-                       uint32_t pid, FILE *file)
+                       uint32_t pid, FILE *file, int64_t *last_ns)
 {
 	char line[LINE_BYTES];
 	int64_t numbers[NUMBER_COUNT];
@@ -109,13 +110,16 @@ static void read_lines(struct gg_profile_writer *writer, const struct session_pr
 			return;
 		time_ns = gg_profile_writer_time(writer, (uint64_t)numbers[NUMBER_TIME]);
 		process = process_at(programs, pid, time_ns);
-		if (process != 0)
-			write_line(writer, process, time_ns, numbers);
+		if (process == 0)
+			continue;
+		write_line(writer, process, time_ns, numbers);
+		if (last_ns != NULL && time_ns > *last_ns)
+			*last_ns = time_ns;
 	}
 }
 
 static void read_file(struct gg_profile_writer *writer, const struct session_programs *programs,
-                      int directory_fd, const char *name)
+                      int directory_fd, const char *name, int64_t *last_ns)
 {
 	uint32_t pid = (uint32_t)strtoul(name + strlen(GG_SESSION_COLLECTIONS_PREFIX), NULL, 10);
 	int fd = openat(directory_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -129,7 +133,7 @@ static void read_file(struct gg_profile_writer *writer, const struct session_pro
 		close(fd);
 		return;
 	}
-	read_lines(writer, programs, pid, file);
+	read_lines(writer, programs, pid, file, last_ns);
 	fclose(file);
 }
 
@@ -139,19 +143,18 @@ static int is_file_of_collections(const struct dirent *entry)
 	               strlen(GG_SESSION_COLLECTIONS_PREFIX)) == 0;
 }
 
-int gg_collections_write(struct gg_profile_writer *writer,
-                         const struct gg_session_directory *directory)
+int gg_collections_write(struct gg_profile_writer *writer, int directory_fd, int64_t *last_ns)
 {
 	struct session_programs programs = { 0 };
 	struct dirent **files = NULL;
-	int count = scandirat(directory->fd, ".", &files, is_file_of_collections, versionsort);
+	int count = scandirat(directory_fd, ".", &files, is_file_of_collections, versionsort);
 
 	if (count > 0)
 		gg_profile_writer_keep(writer, gg_profile_each_process(writer->profile, add_program,
 		                                                       &programs, writer->error));
 	for (int i = 0; i < count; i++) {
 		if (writer->status == 0)
-			read_file(writer, &programs, directory->fd, files[i]->d_name);
+			read_file(writer, &programs, directory_fd, files[i]->d_name, last_ns);
 		free(files[i]);
 	}
 	free(files);

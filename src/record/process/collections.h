@@ -4,7 +4,8 @@
  *
  * A runtime that reports its collections writes lines into a file of each process beside the
  * regions, "collections-PID" (bindings/python/geiger/_collections.py).  The recorder reads these
- * files when the recording ends.  Each line becomes an event of the kind GG_PROFILE_COLLECTIONS.
+ * files when the recording ends, and so does a salvage of the regions.  Each line becomes an event
+ * of the kind GG_PROFILE_COLLECTIONS.
  *
  * Hostile  every process of the session can write these files.  A line that is not exactly as
  *          expected ends the file, and so does COLLECTIONS_LINES_MAX.  Links and pipes are not
@@ -13,9 +14,11 @@
  */
 #pragma once
 
-#include "record/regions/session_directory.h"
 #include "record/session/profile_writer.h"
 
-/* The processes are in the profile already.  0, or the writer's first failure. */
-int gg_collections_write(struct gg_profile_writer *writer,
-                         const struct gg_session_directory *directory);
+/*
+ * Reads the files of a directory.  The processes are in the profile already.  *last_ns becomes the
+ * session time of the last line if that is later; it may be NULL.  0, or the writer's first
+ * failure.
+ */
+int gg_collections_write(struct gg_profile_writer *writer, int directory_fd, int64_t *last_ns);

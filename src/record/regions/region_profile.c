@@ -17,6 +17,7 @@
 
 #include "base/array.h"
 #include "base/clock.h"
+#include "base/path.h"
 #include "base/time_units.h"
 #include "record/diagnose/diagnostics.h"
 #include "record/diagnose/notes.h"
@@ -27,6 +28,7 @@
 #include "record/look/ask_allocator.h"
 #include "record/look/target_look.h"
 #include "record/process/attach_record.h"
+#include "record/process/collections.h"
 #include "record/process/final_state.h"
 #include "record/process/inherited.h"
 #include "record/process/proc_file.h"
@@ -52,6 +54,24 @@ _Static_assert((int)GG_SALVAGE_WHY_MAX == (int)GG_DIAGNOSTIC_MAX, "one reason fi
 struct region {
 	char *path;
 	struct gg_region_header header;
+};
+
+/* The files that a salvage reads beside regions. */
+struct beside_regions {
+	struct gg_diagnostic_port runtimes; /* of .NET, with the events that they have sent */
+	char *const *paths;                 /* the given ones: directories, and regions */
+	int path_count;
+};
+
+/* A directory that may have files of collections. */
+struct collections_directory {
+	const char *path; /* without a 0 byte behind it */
+	size_t length;
+	const struct gg_region_header *header; /* of its earliest region, for the clock */
+};
+
+struct collections_directories {
+	GG_ARRAY(struct collections_directory) list;
 };
 
 /* Returns the profile's id of the latest process that had this pid; 0: there is no such process. */
@@ -280,9 +300,91 @@ static int add_runtimes(struct gg_profile_writer *writer, const struct gg_diagno
 	return status;
 }
 
-/* Adds regions, sorted by their starts, to an empty profile. */
+static int add_directory(struct collections_directories *directories, const char *path,
+                         size_t length, const struct gg_region_header *header)
+{
+	struct collections_directory added = { path, length, header };
+
+	for (size_t i = 0; i < directories->list.count; i++) {
+		const struct collections_directory *known = &directories->list.items[i];
+
+		if (known->length == length && memcmp(known->path, path, length) == 0)
+			return 0;
+	}
+	return gg_array_push(&directories->list, added) ? 0 : -ENOMEM;
+}
+
+/* Finds the directories of the regions, and those that were given: a spare has regions alone. */
+static int find_directories(struct collections_directories *directories,
+                            const struct region *regions, uint32_t count,
+                            const struct beside_regions *beside)
+{
+	int status = 0;
+
+	for (uint32_t i = 0; i < count && status == 0; i++) {
+		const char *base = gg_path_base(regions[i].path);
+
+		if (base > regions[i].path)
+			status = add_directory(directories, regions[i].path,
+			                       (size_t)(base - regions[i].path - 1),
+			                       &regions[i].header);
+		else
+			status = add_directory(directories, ".", 1, &regions[i].header);
+	}
+	for (int i = 0; i < beside->path_count && status == 0; i++)
+		if (gg_region_list_is_directory(beside->paths[i]))
+			status = add_directory(directories, beside->paths[i],
+			                       strlen(beside->paths[i]), &regions[0].header);
+	return status;
+}
+
+static int add_collections_of(struct gg_profile_writer *writer,
+                              const struct collections_directory *directory, int64_t *end_ns)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf path = { 0 };
+	int fd, status;
+
+	gg_buf_append(&path, directory->path, directory->length);
+	if (directory->length == 0) /* of "/x.region" */
+		gg_buf_append_text(&path, "/");
+	if (path.failed)
+		return gg_error_memory(writer->error, "salvage");
+	fd = open(gg_buf_text(&path), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return 0; /* the regions of it were read before it went */
+	status = gg_collections_write(writer, fd, end_ns);
+	close(fd);
+	return status;
+}
+
+/*
+ * Adds what garbage collectors of the processes noted.  Their times are of the same boot as the
+ * regions beside them.
+ */
+static int add_collections(struct gg_profile_writer *writer,
+                           const struct gg_profile_session *session, const struct region *regions,
+                           uint32_t count, const struct beside_regions *beside, int64_t *end_ns)
+{
+	struct collections_directories directories = { 0 };
+	int status = find_directories(&directories, regions, count, beside);
+
+	if (status < 0)
+		status = gg_error_memory(writer->error, "salvage");
+	for (size_t i = 0; i < directories.list.count && status == 0; i++) {
+		align(writer, session, regions[0].header.start_monotonic_ns,
+		      directories.list.items[i].header);
+		status = add_collections_of(writer, &directories.list.items[i], end_ns);
+	}
+	gg_array_done(&directories.list);
+	return status;
+}
+
+/*
+ * Adds regions, sorted by their starts, to an empty profile.  `beside`: also what is beside them;
+ * NULL: only regions.
+ */
 static int add_regions(struct gg_profile *profile, struct region *regions, uint32_t count,
-                       const struct gg_diagnostic_port *runtimes, bool has_looks,
+                       const struct beside_regions *beside, bool has_looks,
                        const struct gg_progress *progress, struct gg_salvage *ret_salvage,
                        struct gg_error *error)
 {
@@ -311,14 +413,17 @@ static int add_regions(struct gg_profile *profile, struct region *regions, uint3
 
 		align(&writer, &session, first->start_monotonic_ns, &regions[i].header);
 		status = add_region(&writer, &set, regions[i].path,
-		                    runtimes != NULL && runtimes->runtimes.count > 0, has_looks,
-		                    &last_ns, error);
+		                    beside != NULL && beside->runtimes.runtimes.count > 0,
+		                    has_looks, &last_ns, error);
 		end_ns = gg_profile_writer_time(&writer, last_ns);
 		session.end_ns = end_ns > session.end_ns ? end_ns : session.end_ns;
 	}
 	native_count = writer.counts.sample_count;
-	if (status == 0 && runtimes != NULL)
-		status = add_runtimes(&writer, runtimes, first, &session.end_ns);
+	if (status == 0 && beside != NULL)
+		status = add_collections(&writer, &session, regions, count, beside,
+		                         &session.end_ns);
+	if (status == 0 && beside != NULL)
+		status = add_runtimes(&writer, &beside->runtimes, first, &session.end_ns);
 	if (status == 0)
 		status = gg_notes_add_losses(&writer);
 	if (status == 0)
@@ -331,7 +436,8 @@ static int add_regions(struct gg_profile *profile, struct region *regions, uint3
 		*ret_salvage = (struct gg_salvage){
 			.region_count = count,
 			.sample_count = native_count,
-			.runtime_count = runtimes != NULL ? (uint32_t)runtimes->runtimes.count : 0,
+			.runtime_count = beside != NULL ? (uint32_t)beside->runtimes.runtimes.count
+			                                : 0,
 			.managed_sample_count = writer.counts.sample_count - native_count,
 		};
 		memcpy(ret_salvage->why, why, sizeof(why));
@@ -420,7 +526,7 @@ int gg_region_profile_open_complete(struct gg_profile **ret_profile, const char 
 
 struct regions {
 	GG_ARRAY(struct region) list;
-	struct gg_diagnostic_port runtimes; /* of .NET, with the events that they have sent */
+	struct beside_regions beside;
 	struct gg_error *error;
 };
 
@@ -460,10 +566,11 @@ static int add_stream(const char *path, uint32_t pid, void *context)
 	struct regions *regions = context;
 
 	if (is_of_earlier_boot(path)) {
-		regions->runtimes.old_count++;
+		regions->beside.runtimes.old_count++;
 		return 0;
 	}
-	return gg_diagnostic_port_add_file(&regions->runtimes, path, (pid_t)pid, regions->error);
+	return gg_diagnostic_port_add_file(&regions->beside.runtimes, path, (pid_t)pid,
+	                                   regions->error);
 }
 
 /* Compares wall times, which also order regions of different boots, then the exact clocks. */
@@ -509,7 +616,12 @@ int gg_region_profile_salvage(char *const *paths, int count, const char *output,
                               struct gg_error *error)
 {
 	const struct gg_symbol_options options = { .progress = progress };
-	struct regions regions = { .runtimes = GG_DIAGNOSTIC_PORT_NONE, .error = error };
+	struct regions regions = {
+		.beside = { .runtimes = GG_DIAGNOSTIC_PORT_NONE,
+		            .paths = paths,
+		            .path_count = count },
+		.error = error,
+	};
 	struct gg_symbolize_result symbols;
 	struct gg_profile *profile = NULL;
 	int status = collect(&regions, paths, count);
@@ -518,7 +630,7 @@ int gg_region_profile_salvage(char *const *paths, int count, const char *output,
 		status = gg_profile_create(&profile, output, error);
 	if (status == 0)
 		status = add_regions(profile, regions.list.items, (uint32_t)regions.list.count,
-		                     &regions.runtimes, true, progress, ret_salvage, error);
+		                     &regions.beside, true, progress, ret_salvage, error);
 	if (status == 0)
 		status = gg_symbolize(profile, &options, &symbols, error);
 	if (status == 0) {
@@ -529,7 +641,7 @@ int gg_region_profile_salvage(char *const *paths, int count, const char *output,
 	for (uint32_t i = 0; i < regions.list.count; i++)
 		free(regions.list.items[i].path);
 	gg_array_done(&regions.list);
-	gg_diagnostic_port_done(&regions.runtimes, false);
+	gg_diagnostic_port_done(&regions.beside.runtimes, false);
 	return status;
 }
 
