@@ -105,12 +105,20 @@ def sleeps():
 
 
 def works(kinds, rounds):
-    """Threads that compute a sum, with tracemalloc ("t": always, "m": now and then), and forks."""
-    sums = []
+    """Threads that compute a sum, with tracemalloc ("t": always, "m": now and then), and forks.
+
+    They go on until the end of the input, so that each of many attaches finds them at work.  Each
+    turn has the same sum, so that the output does not say how many turns there were.
+    """
+    sums = set()
+    is_over = threading.Event()
 
     def work(factor):
-        kept, total = {}, 0
-        for turn in range(int(rounds)):
+        kept = {}
+        for turn in itertools.count():
+            if turn >= int(rounds) and is_over.is_set():
+                return
+            total = 0
             for number in range(2000):
                 kept[number % 500] = Node(number * factor)
                 text = json.dumps({"a": [number, "x" * (number % 700)]})
@@ -119,7 +127,7 @@ def works(kinds, rounds):
                 fork()
             if "m" in kinds and factor == 1 and turn % 3 == 0:
                 (tracemalloc.stop if tracemalloc.is_tracing() else tracemalloc.start)()
-        sums.append((factor, total))
+            sums.add((factor, total))
 
     def fork():
         pid = os.fork()
@@ -127,7 +135,7 @@ def works(kinds, rounds):
             kept = [Node(number) for number in range(1000)]
             os._exit(7 if len(kept) == 1000 else 8)
         if os.waitpid(pid, 0)[1] != 7 << 8:
-            sums.append("a child has failed")
+            sums.add("a child has failed")
 
     if "t" in kinds:
         tracemalloc.start(3)
@@ -135,9 +143,13 @@ def works(kinds, rounds):
     threads = [threading.Thread(target=work, args=(factor,)) for factor in (1, 2, 3)]
     for thread in threads:
         thread.start()
+    os.read(0, 1)
+    is_over.set()
     for thread in threads:
         thread.join()
     say(json.dumps(sorted(map(str, sums))))
+    if "m" in kinds and not tracemalloc.is_tracing():
+        tracemalloc.start()
     if tracemalloc.is_tracing():
         before = tracemalloc.get_traced_memory()[0]
         kept = [bytes(1000) for _ in range(1000)]

@@ -11,18 +11,29 @@ import json
 import sqlite3
 import sys
 
+# The outermost of the functions that are inlined into a frame has the greatest depth.
 FRAMES = """
-    with recursive up(sample, parent, frame, level) as (
-      select sample.id, stack.parent, stack.frame, 0 from sample join stack on stack.id = sample.stack
-        where sample.id = ?
-      union all
-      select sample, stack.parent, stack.frame, level + 1 from up join stack on stack.id = up.parent)
-    select symbol.file, line.line, symbol.function, module.path is symbol.file
-    from up join line on line.frame = up.frame
-      and line.depth = (select max(depth) from line as inlined where inlined.frame = up.frame)
-    join symbol on symbol.id = line.symbol join frame on frame.id = up.frame
-    join module on module.id = frame.module order by level
+    select line.frame, symbol.file, line.line, symbol.function, module.path is symbol.file
+    from line join symbol on symbol.id = line.symbol join frame on frame.id = line.frame
+    join module on module.id = frame.module order by line.frame, line.depth
 """
+
+
+class Stacks:
+    """Reads them once: a query for each sample would take longer than the recording."""
+
+    def __init__(self, db):
+        self._frames = {row[0]: row[1:] for row in db.execute(FRAMES)}
+        self._stacks = {number: (parent, frame) for number, parent, frame in db.execute("select id, parent, frame from stack")}
+
+    def frames_of(self, stack):
+        """From the innermost on."""
+        frames = []
+        while stack is not None:
+            stack, frame = self._stacks[stack]
+            if frame in self._frames:
+                frames.append(self._frames[frame])
+        return frames
 
 
 def is_loop(frame):
@@ -56,17 +67,18 @@ def main():
         expected = json.load(file)
     samples = dict(
         db.execute(
-            "select address, sample.id from sample left join heap on heap.id = sample.heap"
+            "select address, stack from sample left join heap on heap.id = sample.heap"
             " where (heap.name is null and ?1 or heap.name = 'python.obj' and not ?1) and t_free is null",
             (of_malloc,),
         )
     )
+    stacks = Stacks(db)
     wrong = compared = 0
     for address, frames in expected:
         if address not in samples:
             continue
         compared += 1
-        stack = list(db.execute(FRAMES, (samples[address],)))
+        stack = stacks.frames_of(samples[address])
         found = [list(frame[:2]) for frame in stack if frame[3]]
         if found != frames or (of_malloc and not are_places_right(stack)):
             wrong += 1

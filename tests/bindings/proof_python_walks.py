@@ -31,7 +31,7 @@ def walk(python, arguments, blocks, folder):
     environment = dict(os.environ, GEIGER_DIR=folder, GEIGER_RING="4194304")
     environment.pop("PYTHONPATH", None)
     subprocess.run(
-        [GEIGER, "record", "--quiet", "-i", "512", "-o", profile, "--", python, HERE + "/walks.py", seen, str(blocks)]
+        [GEIGER, "record", "--quiet", "-i", "5k", "-o", profile, "--", python, HERE + "/walks.py", seen, str(blocks)]
         + arguments,
         env=environment,
         check=False,  # it kills itself

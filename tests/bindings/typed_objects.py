@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""typed_objects.py FILE: holds objects of many types, and writes where they are.
+"""typed_objects.py FILE SIZES: holds objects of many types, and writes where they are.
 
 FILE gets a JSON list of [address, type].  Objects of the type Gone are freed at once, 500 of them.
-It runs on every Python since 3.8.
+SIZES is for sized_types.py.  It runs on every Python since 3.8.
 """
 
 import array
@@ -13,6 +13,8 @@ import json
 import os
 import sys
 import weakref
+
+import sized_types
 
 
 class Plain:
@@ -80,6 +82,7 @@ def main():
     places = [[id(thing), type(thing).__name__] for thing in kept]
     with open(sys.argv[1], "w") as file:
         json.dump(places, file)
+    sized_types.hold(sys.argv[2])
     os.kill(os.getpid(), 9)  # with every object alive
 
 

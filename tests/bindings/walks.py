@@ -5,6 +5,9 @@ them.
 FILE gets a JSON list of [address, [[file, line], ...]], innermost frame first.  With "malloc" these
 are blocks of malloc instead, in turns with and without the interpreter's lock, and the frames are
 those of sys._current_frames().  It runs on every Python since 3.8.
+
+The sizes are for a sampling interval of 5 KiB.  They are large, so that few samples are of blocks
+that nobody compares.
 """
 
 import asyncio
@@ -22,7 +25,7 @@ chosen = random.Random(1)
 
 
 def make():
-    kept.append(bytes(600 + len(kept) % 100))
+    kept.append(bytes(6000 + len(kept) % 1000))
 
 
 malloc_seen = []
@@ -40,7 +43,7 @@ def make_pair(malloc):
     while frame is not None:
         frames.append([frame.f_code.co_filename, frame.f_lineno])
         frame = frame.f_back
-    address = malloc(2000 + len(malloc_seen))
+    address = malloc(20000 + len(malloc_seen))
     frames[0][1] += 2  # the line of the call
     malloc_seen.append([address, frames])
     kept.append(address)
@@ -49,11 +52,11 @@ def make_pair(malloc):
 def in_generator():
     for _ in range(2):
         make()
-        yield bytes(700)
+        yield bytes(7000)
 
 
 def by_yield_from():
-    kept.append((yield from in_generator()) or bytes(600))
+    kept.append((yield from in_generator()) or bytes(6000))
 
 
 async def in_coroutine(depth):
@@ -62,7 +65,7 @@ async def in_coroutine(depth):
         await in_coroutine(depth - 1)
     else:
         await asyncio.sleep(0)
-    kept.append(bytes(600))
+    kept.append(bytes(6000))
 
 
 def recurse(depth):
@@ -84,7 +87,7 @@ class Thing:
 
     @classmethod
     def of_class(cls):
-        return [bytes(600) for _ in range(2)]
+        return [bytes(6000) for _ in range(2)]
 
     def __lt__(self, other):
         make()
@@ -103,7 +106,7 @@ class Thing:
 
 def größe(
     x=lambda: kept.append(
-        bytes(600)
+        bytes(6000)
     ),
 ):
     x()
@@ -131,7 +134,7 @@ def by_match():
 def by_class():
     class Made:
         make()
-        inner = [bytes(600) for _ in range(2)]
+        inner = [bytes(6000) for _ in range(2)]
 
     kept.extend(Made.inner)
 
@@ -166,7 +169,7 @@ WAYS = [
     lambda: sorted([Thing(), Thing()]),
     lambda: max([1, 2], key=lambda x: make() or x),
     lambda: functools.partial(recurse, 3)(),
-    lambda: kept.extend({i: bytes(600) for i in range(3)}.values()),
+    lambda: kept.extend({i: bytes(6000) for i in range(3)}.values()),
     lambda: [None for _ in map(lambda x: make(), range(2))],
 ]
 
