@@ -54,6 +54,14 @@ sys.exit(not told < live["high"] or not live["low"] < 1.15 * told)' "$told"
 cd "$scratch" || exit 1
 check the_memory_of_the_collector_is_seen arenas
 
+# A report says how to see what the collector keeps for itself, unless the profile has it.
+ways() {
+	"$GEIGER" report arenas.geiger | tr -s ' \n' ' ' >report.txt
+	grep -q "'geiger record pypy3 -m geiger PROGRAM' also records its collections" report.txt &&
+		grep -q 'gc.dump_rpy_heap("heap.dump")' report.txt
+}
+check a_report_says_how_to_see_the_objects_of_pypy ways
+
 # PyPy's own list of what is live, by type.  Each Node has a list of one number.
 cat >"$real_input/dump.py" <<'END'
 import gc
@@ -111,6 +119,7 @@ watched() {
 	"$GEIGER" timeline watched.geiger --json >timeline.json
 	"$GEIGER" timeline watched.geiger | grep -c '^collector of process' >count.txt
 	[[ $(cat count.txt) == 2 ]] || return 1
+	! "$GEIGER" report watched.geiger | grep -q dump_rpy_heap || return 1
 	python3 -c '
 import json
 rows = json.load(open("timeline.json"))["collections"]

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/path.h"
 #include "base/percent.h"
 #include "base/printable.h"
 #include "base/size.h"
@@ -223,6 +224,34 @@ int gg_notes_add_losses(struct gg_profile_writer *writer)
 	return writer->status;
 }
 
+static int find_pypy(const struct gg_profile_module *module, void *context)
+{
+	static const char pypy[] = "libpypy";
+	bool *is_found = context;
+
+	*is_found |= module->path != NULL &&
+	             strncmp(gg_path_base(module->path), pypy, sizeof(pypy) - 1) == 0;
+	return 0;
+}
+
+/* Notes what PyPy's collector keeps for itself, unless the program has it report. */
+static void note_pypy(struct gg_profile_writer *writer)
+{
+	bool is_found = false;
+
+	if (writer->counts.collections_count > 0 || writer->status < 0)
+		return;
+	gg_profile_writer_keep(writer, gg_profile_each_module(writer->profile, find_pypy, &is_found,
+	                                                      writer->error));
+	if (is_found)
+		gg_profile_writer_note(
+			writer, "PyPy's garbage collector takes arenas from malloc, and this "
+				"profile does not show the objects in them. 'geiger record "
+				"pypy3 -m geiger PROGRAM' also records its collections. "
+				"gc.dump_rpy_heap(\"heap.dump\") in the program and 'geiger "
+				"import heap.dump' show live objects by type.");
+}
+
 int gg_notes_add(struct gg_process_set *set, const char *command)
 {
 	struct gg_profile_writer *writer = set->writer;
@@ -237,6 +266,7 @@ int gg_notes_add(struct gg_process_set *set, const char *command)
 	has_sanitizer = tell_sanitizers(set, why, sizeof(why));
 	if (has_sanitizer)
 		gg_profile_writer_note(writer, "%s.", why);
+	note_pypy(writer);
 	gg_notes_add_losses(writer);
 	/* A hint comes from a note or from the log, so the profile has it already. */
 	if (gg_diagnostics_of_session(&set->findings, set->writer, command, set->command_ending,

@@ -89,6 +89,7 @@ static bool parse(const char *line, int64_t numbers[NUMBER_COUNT])
 static void write_line(struct gg_profile_writer *writer, uint32_t process, int64_t time_ns,
                        const int64_t *numbers)
 {
+	writer->counts.collections_count++;
 	gg_profile_writer_event(writer, process, time_ns, GG_PROFILE_COLLECTIONS,
 	                        GG_PROFILE_COLLECTIONS_FORMAT, numbers[NUMBER_MINOR],
 	                        numbers[NUMBER_STEPS], numbers[NUMBER_MAJOR], numbers[NUMBER_PAUSE],

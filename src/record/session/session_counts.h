@@ -23,7 +23,8 @@ struct gg_session_counts {
 	uint64_t lost_child_count;
 	/* idle children of which nobody knows all that they held (process/idle_children.h) */
 	uint64_t unseen_child_count;
-	uint64_t unnoted_child_count;      /* forked processes that could not note their forks */
+	uint64_t unnoted_child_count; /* forked processes that could not note their forks */
+	uint64_t collections_count;   /* reports of garbage collectors (process/collections.h) */
 	uint32_t process_count, off_count; /* all processes; those that were off at their end */
 	uint32_t shared_count; /* forked processes that freed blocks they may have inherited */
 	uint64_t taken_count;  /* all samples, including those in totals alone */
