@@ -26,10 +26,40 @@ enum {
 #define FLAG_INLINE_VALUES   (UINT64_C(1) << 2) /* 3.13 */
 #define FLAG_MANAGED_WEAKREF (UINT64_C(1) << 3) /* 3.12 */
 #define FLAG_MANAGED_DICT    (UINT64_C(1) << 4) /* 3.11 */
+#define FLAG_HEAP            (UINT64_C(1) << 9)
 #define FLAG_READY           (UINT64_C(1) << 12)
 #define FLAG_GC              (UINT64_C(1) << 14)
 #define FLAG_TEXT            (UINT64_C(1) << 28)
 #define FLAG_TYPE            (UINT64_C(1) << 31)
+
+enum {
+	STATIC_TYPES = 64,
+	STATIC_NAME_BYTES = 64,
+	STATIC_RANGE_BYTES = 1 << 20 /* the interpreter's types lie this near to each other */
+};
+
+struct type_facts {
+	uint64_t flags, basic_bytes, item_bytes;
+};
+
+/*
+ * Types of the interpreter's own data, which are never freed and never change.  Most objects have
+ * one of them, and a system call for each of type and name would cost more than all other work on a
+ * small sample.  A type is at the place that its address gives; a newer one replaces an older one.
+ * The caller of gg_python_object_type() lets one thread in at a time.
+ */
+static struct {
+	uint64_t address; /* 0: none */
+	struct type_facts facts;
+	char name[STATIC_NAME_BYTES];
+} static_types[STATIC_TYPES];
+
+static size_t static_place(uint64_t address)
+{
+	return (size_t)(address * UINT64_C(0x9e3779b97f4a7c15) >> 58);
+}
+
+_Static_assert(STATIC_TYPES == 1 << (64 - 58), "each hash has a place");
 
 /* Returns how many bytes were readable. */
 static size_t read_memory(uint64_t address, void *bytes, size_t count)
@@ -75,6 +105,13 @@ static bool read_type(const struct gg_python *python, uint64_t address, uint8_t 
 	       (word_at(type, TYPE_FLAGS) & FLAG_READY) != 0;
 }
 
+static struct type_facts facts_of(const uint8_t type[TYPE_BYTES])
+{
+	return (struct type_facts){ .flags = word_at(type, TYPE_FLAGS),
+		                    .basic_bytes = word_at(type, TYPE_BASIC_BYTES),
+		                    .item_bytes = word_at(type, TYPE_ITEM_BYTES) };
+}
+
 static size_t heads_of(const struct gg_python *python, uint64_t flags)
 {
 	size_t count = (flags & FLAG_GC) != 0;
@@ -87,19 +124,25 @@ static size_t heads_of(const struct gg_python *python, uint64_t flags)
 }
 
 /* `bytes`: of the object, without heads. */
-static bool has_size(const struct gg_python *python, const uint8_t *type, size_t bytes)
+static bool has_size(const struct gg_python *python, const struct type_facts *type, size_t bytes)
 {
-	uint64_t flags = word_at(type, TYPE_FLAGS), basic = word_at(type, TYPE_BASIC_BYTES);
-
 	/* Characters follow a part of the struct. */
-	if ((flags & FLAG_TEXT) != 0)
+	if ((type->flags & FLAG_TEXT) != 0)
 		return bytes > python->layout->ascii_bytes;
-	if (basic < OBJECT_BYTES || bytes < basic)
+	if (type->basic_bytes < OBJECT_BYTES || bytes < type->basic_bytes)
 		return false;
-	if (word_at(type, TYPE_ITEM_BYTES) != 0 ||
-	    (python->layout->version >= 0x030d && (flags & FLAG_INLINE_VALUES) != 0))
+	if (type->item_bytes != 0 ||
+	    (python->layout->version >= 0x030d && (type->flags & FLAG_INLINE_VALUES) != 0))
 		return true;
-	return bytes < basic + 8; /* rounded up */
+	return bytes < type->basic_bytes + 8; /* rounded up */
+}
+
+/* `bytes`: of the block with the heads before the object. */
+static bool fits(const struct gg_python *python, const struct type_facts *type, size_t heads,
+                 size_t bytes)
+{
+	return heads_of(python, type->flags) == heads &&
+	       has_size(python, type, bytes - heads * HEAD_BYTES);
 }
 
 /* Names are UTF-8, and texts of the program. */
@@ -114,11 +157,51 @@ static bool read_name(uint64_t address, char *name, size_t name_bytes)
 	return *name != '\0';
 }
 
+/* Keeps a type of the interpreter's own data. */
+static void keep_static(const struct gg_python *python, uint64_t address,
+                        const struct type_facts *type, const char *name)
+{
+	uint64_t own = (uint64_t)(uintptr_t)python->type_type;
+	uint64_t distance = address > own ? address - own : own - address;
+	size_t place = static_place(address), length = strlen(name);
+
+	if ((type->flags & FLAG_HEAP) != 0 || distance >= STATIC_RANGE_BYTES ||
+	    length >= STATIC_NAME_BYTES)
+		return;
+	static_types[place].address = address;
+	static_types[place].facts = *type;
+	memcpy(static_types[place].name, name, length + 1);
+}
+
+/* Whether the block is an object of that type with so many heads; then its name is copied. */
+static bool is_object(const struct gg_python *python, uint64_t address, size_t heads,
+                      size_t block_bytes, char *name, size_t name_bytes)
+{
+	size_t place = static_place(address);
+	uint8_t bytes[TYPE_BYTES];
+	struct type_facts type;
+
+	if (static_types[place].address == address && name_bytes >= STATIC_NAME_BYTES) {
+		if (!fits(python, &static_types[place].facts, heads, block_bytes))
+			return false;
+		memcpy(name, static_types[place].name, STATIC_NAME_BYTES);
+		return true;
+	}
+	if (!read_type(python, address, bytes))
+		return false;
+	type = facts_of(bytes);
+	if (!fits(python, &type, heads, block_bytes) ||
+	    !read_name(word_at(bytes, TYPE_NAME), name, name_bytes))
+		return false;
+	keep_static(python, address, &type, name);
+	return true;
+}
+
 bool gg_python_object_type(const struct gg_python *python, const void *block, size_t block_bytes,
                            char *name, size_t name_bytes)
 {
 	enum { LOOK_BYTES = HEADS_MAX * HEAD_BYTES + OBJECT_BYTES };
-	uint8_t bytes[LOOK_BYTES], type[TYPE_BYTES];
+	uint8_t bytes[LOOK_BYTES];
 	size_t count = block_bytes < LOOK_BYTES ? block_bytes : LOOK_BYTES;
 
 	if (read_memory((uint64_t)(uintptr_t)block, bytes, count) != count)
@@ -127,10 +210,9 @@ bool gg_python_object_type(const struct gg_python *python, const void *block, si
 		size_t at = heads * HEAD_BYTES;
 		uint64_t address = at + OBJECT_BYTES <= count ? word_at(bytes, at + 8) : 0;
 
-		if (may_be_address(address) && read_type(python, address, type) &&
-		    heads_of(python, word_at(type, TYPE_FLAGS)) == heads &&
-		    has_size(python, type, block_bytes - at))
-			return read_name(word_at(type, TYPE_NAME), name, name_bytes);
+		if (may_be_address(address) &&
+		    is_object(python, address, heads, block_bytes, name, name_bytes))
+			return true;
 	}
 	return false;
 }

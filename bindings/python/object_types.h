@@ -11,6 +11,9 @@
  *   - that type's flags ask for exactly the heads that lie before the object, and
  *   - its size is that of the block.
  *
+ * What was found of types that the interpreter itself has as static data is kept: these do not
+ * change, and are never freed.
+ *
  * This module reads all memory by process_vm_readv(), so a wrong address is harmless.  If a filter
  * answers that call with an error, no object has a type.  A filter may also end the process for it,
  * so callers ask the agent first whether the program enters a sandbox
@@ -25,7 +28,7 @@
 
 /*
  * Copies the name of the type of the object in that block.  It returns false if nothing shows that
- * the block has an object.
+ * the block has an object.  The caller lets one thread in at a time.
  */
 bool gg_python_object_type(const struct gg_python *python, const void *block, size_t block_bytes,
                            char *name, size_t name_bytes);
