@@ -3,8 +3,8 @@
 """bench_python.py [-n ROUNDS] [time|instructions] [LOAD...] - what recording costs Python programs.
 
 Loads are of the kinds that Python's own benchmarks are: json, patterns (re), sqlite, template (text
-with many small parts), echo (a server and clients of asyncio).  PYTHON: the interpreter, by default
-the system's.  GEIGER: the command.
+with many small parts), echo (a server and clients of asyncio), and numpy, where it is installed.
+PYTHON: the interpreter, by default the system's.  GEIGER: the command.
 
   time           processor time of the load without a recorder, with the agent and the adapter at
                  512 KiB, and at 32 KiB, in turns: the median of the ratios of each round
@@ -14,6 +14,7 @@ the system's.  GEIGER: the command.
                  the mean of 64 workers of 8 rounds, in turns
 """
 
+import importlib.util
 import json
 import os
 import re
@@ -23,7 +24,8 @@ import subprocess
 import sys
 import tempfile
 
-LOADS = ("json", "patterns", "sqlite", "template", "echo")
+# A second of work each, so that the start of the interpreter and of the agent is a small part.
+LOADS = {"json": 360, "patterns": 600, "sqlite": 120, "template": 2400, "echo": 150, "numpy": 36}
 WAYS = (("plain", None), ("512k", "524288"), ("32k", "32768"))
 
 
@@ -87,6 +89,20 @@ def load_echo(units):
         asyncio.run(serve(folder + "/socket"))
 
 
+def load_numpy(units):
+    """Arrays of 1.6 KiB to 1.6 MiB; one thread multiplies (OPENBLAS_NUM_THREADS)."""
+    import numpy
+
+    made = numpy.random.default_rng(1)
+    for _ in range(units):
+        table = made.random((1000, 200))
+        centered = (table - table.mean(axis=0)) / table.std(axis=0)
+        centered.T @ centered
+        numpy.sort(table[table > 0.5])
+        rows = [numpy.cumsum(row) * 2 + row for row in table]
+        numpy.concatenate(rows).reshape(table.shape).astype(numpy.float32).sum(axis=1)
+
+
 def processor_seconds(*whose):
     used = [resource.getrusage(who) for who in whose]
     return sum(one.ru_utime + one.ru_stime for one in used)
@@ -105,7 +121,9 @@ def load_forks(units):
 
 
 def command_of(interval, folder, name, units):
-    environment = dict(os.environ, PYTHONHASHSEED="0", PYTHONDONTWRITEBYTECODE="1")
+    environment = dict(
+        os.environ, PYTHONHASHSEED="0", PYTHONDONTWRITEBYTECODE="1", OPENBLAS_NUM_THREADS="1"
+    )
     if interval is not None:
         preload = subprocess.run([GEIGER, "env"], capture_output=True, text=True, check=True).stdout.strip()
         environment.update(one.split("=", 1) for one in preload.split())
@@ -135,7 +153,7 @@ def instructions(names, folder):
 
 
 def seconds_of(interval, folder, name):
-    command, environment = command_of(interval, folder, name, 8 if name == "forks" else 60)
+    command, environment = command_of(interval, folder, name, LOADS.get(name, 8))
     before = processor_seconds(resource.RUSAGE_CHILDREN)
     done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, check=True)
     return float(done.stdout) if name == "forks" else processor_seconds(resource.RUSAGE_CHILDREN) - before
@@ -171,14 +189,15 @@ def main():
         rounds, arguments = int(arguments[1]), arguments[2:]
     GEIGER, PYTHON = os.environ["GEIGER"], os.environ.get("PYTHON", "/usr/bin/python3")
     KEEP = os.environ.get("CALLGRIND_OUT")
+    loads = [name for name in LOADS if name != "numpy" or importlib.util.find_spec("numpy")]
     what = arguments.pop(0) if arguments[:1] in (["time"], ["instructions"], ["forks"]) else "time"
     with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
         if what == "forks":
             forks(folder, rounds)
         elif what == "instructions":
-            instructions(arguments or LOADS, folder)
+            instructions(arguments or loads, folder)
         else:
-            times(arguments or LOADS, folder, rounds)
+            times(arguments or loads, folder, rounds)
 
 
 main()

@@ -11,8 +11,8 @@
  *   - that type's flags ask for exactly the heads that lie before the object, and
  *   - its size is that of the block.
  *
- * What was found of types that the interpreter itself has as static data is kept: these do not
- * change, and are never freed.
+ * The module keeps its findings on types that are static data of the interpreter itself: these
+ * types do not change, and are never freed.
  *
  * This module reads all memory by process_vm_readv(), so a wrong address is harmless.  If a filter
  * answers that call with an error, no object has a type.  A filter may also end the process for it,
