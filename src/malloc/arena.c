@@ -13,6 +13,7 @@
 #include "malloc/memory_limit.h"
 #include "malloc/purge.h"
 #include "malloc/reservation.h"
+#include "malloc/slice_map.h"
 
 enum {
 	EXACT_BINS = 32, /* runs of 1 to 32 slices have a bin each; each doubling above has four */
@@ -36,13 +37,13 @@ struct bins {
 };
 
 size_t gg_malloc_page_bytes = 65536;
-struct gg_malloc_map gg_malloc_map;
 struct gg_malloc_lock gg_malloc_arena_lock = { .part = GG_MALLOC_PART_ARENA };
 
 static struct bins dirty, clean;
 static struct gg_malloc_reservation reservation; /* no slices: none yet */
 static size_t slots_end, slots_opened; /* slices for sampled slots: used and opened so far */
 static size_t slots_max;               /* the first slice that is not for sampled slots */
+static size_t slices_end;              /* the first slice that is not open; 0: none is */
 static bool is_unavailable;            /* no reservation was possible */
 static struct gg_malloc_slab *waiting; /* given by handlers that interrupted the lock's holder */
 static bool never_empties;             /* the kernel keeps what it is given: no use to try */
@@ -70,16 +71,6 @@ static struct bins *bins_of(const struct gg_malloc_slab *run)
 	return run->is_zero ? &clean : &dirty;
 }
 
-/* The two ends of a run lead to its slab. */
-static void set_ends(struct gg_malloc_slab *run)
-{
-	size_t first = gg_malloc_slab_slice(run);
-
-	/* Relaxed: see gg_malloc_has_slice(). */
-	gg_store_relaxed(&gg_malloc_map.entries[first], run);
-	gg_store_relaxed(&gg_malloc_map.entries[first + run->slice_count - 1], run);
-}
-
 static void bin_insert(struct gg_malloc_slab *run)
 {
 	struct bins *bins = bins_of(run);
@@ -94,7 +85,7 @@ static void bin_insert(struct gg_malloc_slab *run)
 	bins->occupied[bin / 64] |= UINT64_C(1) << bin % 64;
 	/* Relaxed: gg_malloc_arena_purge_aged() looks at it before it takes the lock. */
 	gg_store_relaxed(&bins->slice_count, bins->slice_count + run->slice_count);
-	set_ends(run);
+	gg_malloc_map_set_ends(run);
 }
 
 static void bin_remove(struct gg_malloc_slab *run)
@@ -146,7 +137,7 @@ static struct gg_malloc_slab *free_before(size_t first, bool is_zero)
 /* The free run of that kind behind a row of slices that ends there. */
 static struct gg_malloc_slab *free_behind(size_t end, bool is_zero)
 {
-	struct gg_malloc_slab *near = end < gg_malloc_map.limit ? neighbor(end) : NULL;
+	struct gg_malloc_slab *near = end < slices_end ? neighbor(end) : NULL;
 
 	return near != NULL && gg_malloc_slab_owner(near) == GG_MALLOC_OWNER_FREE &&
 	                       near->is_zero == is_zero
@@ -161,7 +152,9 @@ static struct gg_malloc_slab *insert(size_t first, size_t slice_count, bool is_z
 	struct gg_malloc_slab *near = free_before(first, is_zero), *run;
 	size_t count;
 
+	gg_malloc_map_reset(first + slice_count - 1);
 	if (near != NULL) {
+		gg_malloc_map_reset(first - 1);
 		count = join(near, slice_count, &freed_ms);
 		first -= count;
 		slice_count += count;
@@ -221,13 +214,14 @@ static struct gg_malloc_slab *carve(struct gg_malloc_slab *run, size_t first, si
 	struct gg_malloc_slab *taken = at(first);
 
 	gg_assert(run_first <= first && first + slice_count <= run_end);
+	gg_malloc_map_reach(first + slice_count - 1, slots_max, slices_end);
 	bin_remove(run);
 	/* First, so that neither rest is joined with it. */
 	taken->slice_count = (uint32_t)slice_count;
 	taken->is_zero = is_zero;
 	taken->is_sampled = false;
 	gg_store_relaxed(&taken->owner, (uintptr_t)GG_MALLOC_OWNER_RUN);
-	set_ends(taken);
+	gg_malloc_map_set_ends(taken);
 	if (first > run_first)
 		insert(run_first, first - run_first, is_zero, freed_ms);
 	if (first + slice_count < run_end)
@@ -294,7 +288,7 @@ static GG_COLD bool grow(size_t slice_count)
 
 	if (reservation.slice_max == 0 && !start())
 		return false;
-	first = gg_malloc_map.limit != 0 ? gg_malloc_map.limit : slots_max;
+	first = slices_end != 0 ? slices_end : slots_max;
 	most = reservation.slice_max - first;
 	/* Whole pages, so that the next slices begin with one. */
 	slice_count = (slice_count + page_slices() - 1) & ~(page_slices() - 1);
@@ -310,10 +304,10 @@ static GG_COLD bool grow(size_t slice_count)
 		count = count / 2 & ~(page_slices() - 1);
 		count = count > slice_count ? count : slice_count;
 	}
-	if (gg_malloc_map.limit == 0)
+	if (slices_end == 0)
 		never_empties = keeps_contents(gg_malloc_slab_start(at(first)));
-	/* Relaxed: see gg_malloc_has_slice(). */
-	gg_store_relaxed(&gg_malloc_map.limit, first + count);
+	/* Relaxed: gg_malloc_arena_has() reads it without the lock. */
+	gg_store_relaxed(&slices_end, first + count);
 	insert(first, count, true, 0);
 	return true;
 }
@@ -457,13 +451,13 @@ static void give_waiting(void)
 
 static size_t slices_in_use(void)
 {
-	return gg_malloc_map.limit - slots_max - dirty.slice_count - clean.slice_count;
+	return slices_end - slots_max - dirty.slice_count - clean.slice_count;
 }
 
 /* After each change, before the lock is given: others read the number without it. */
 static void give_lock(void)
 {
-	if (gg_malloc_map.limit != 0)
+	if (slices_end != 0)
 		gg_store_relaxed(&used_slices, slices_in_use());
 	gg_malloc_lock_give(&gg_malloc_arena_lock);
 }
@@ -489,8 +483,9 @@ static struct gg_malloc_slab *take_joined(size_t slice_count)
 			taken = carve(run, first, count);
 			near = carve(near, first + count, slice_count - count);
 			gg_store_relaxed(&near->owner, (uintptr_t)GG_MALLOC_OWNER_NONE);
+			gg_malloc_map_reset(first + count - 1);
 			taken->slice_count = (uint32_t)slice_count;
-			set_ends(taken);
+			gg_malloc_map_set_ends(taken);
 			return taken;
 		}
 	}
@@ -550,8 +545,11 @@ struct gg_malloc_slab *gg_malloc_arena_take_for_slots(size_t slice_count)
 	end = slots_end + slice_count;
 	if (reservation.slice_max != 0 && end <= slots_max) {
 		if (end > slots_opened && slots_opened + SLOT_SLICES <= slots_max &&
-		    gg_malloc_open_slices(&reservation, slots_opened, SLOT_SLICES))
+		    gg_malloc_open_slices(&reservation, slots_opened, SLOT_SLICES)) {
+			for (size_t i = 0; i < SLOT_SLICES; i++)
+				gg_malloc_map_reset(slots_opened + i);
 			slots_opened += SLOT_SLICES;
+		}
 		if (end <= slots_opened) {
 			slab = at(slots_end);
 			slab->slice_count = (uint32_t)slice_count;
@@ -568,12 +566,12 @@ size_t gg_malloc_arena_first_slice(void)
 	return slots_max;
 }
 
-void gg_malloc_arena_set_entries(struct gg_malloc_slab *slab)
+bool gg_malloc_arena_has(const void *p)
 {
-	size_t first = gg_malloc_slab_slice(slab);
+	/* Other memory may be behind the open slices if nothing is reserved. */
+	size_t end = reservation.is_limited ? gg_load_relaxed(&slices_end) : reservation.slice_max;
 
-	for (size_t i = 0; i < slab->slice_count; i++)
-		gg_store_relaxed(&gg_malloc_map.entries[first + i], slab);
+	return gg_malloc_slice_of(p) < end;
 }
 
 void gg_malloc_arena_give(struct gg_malloc_slab *slab)
@@ -583,6 +581,8 @@ void gg_malloc_arena_give(struct gg_malloc_slab *slab)
 	size_t allowed, slice_count = slab->slice_count;
 	uint32_t now_ms;
 
+	if (gg_malloc_slab_owner(slab) != GG_MALLOC_OWNER_RUN)
+		gg_malloc_map_reset_inside(slab);
 	gg_store_relaxed(&slab->owner, (uintptr_t)GG_MALLOC_OWNER_NONE);
 	if (gg_unlikely(gg_malloc_lock_is_mine(&gg_malloc_arena_lock))) {
 		slab->next = gg_load_relaxed(&waiting);
@@ -618,20 +618,21 @@ bool gg_malloc_arena_resize(struct gg_malloc_slab *slab, size_t slice_count)
 	gg_malloc_lock_take(&gg_malloc_arena_lock);
 	if (slice_count < count) {
 		slab->slice_count = (uint32_t)slice_count;
-		set_ends(slab);
+		gg_malloc_map_set_ends(slab);
 		insert(first + slice_count, count - slice_count, false, next_look_ms);
 	} else if (slice_count > count) {
 		more = slice_count - count;
-		near = first + count < gg_malloc_map.limit ? neighbor(first + count) : NULL;
+		near = first + count < slices_end ? neighbor(first + count) : NULL;
 		is_done = near != NULL && gg_malloc_slab_owner(near) == GG_MALLOC_OWNER_FREE &&
 		          near->slice_count >= more;
 		if (is_done) {
 			carve(near, first + count, more);
 			gg_store_relaxed(&at(first + count)->owner,
 			                 (uintptr_t)GG_MALLOC_OWNER_NONE);
+			gg_malloc_map_reset(first + count - 1);
 			slab->slice_count = (uint32_t)slice_count;
 			slab->is_zero = false;
-			set_ends(slab);
+			gg_malloc_map_set_ends(slab);
 		}
 	}
 	give_lock();
@@ -690,7 +691,7 @@ void gg_malloc_arena_read_totals(struct gg_malloc_arena_totals *ret_totals)
 	gg_malloc_lock_take(&gg_malloc_arena_lock);
 	give_waiting();
 	*ret_totals = (struct gg_malloc_arena_totals){
-		.opened_bytes = (gg_malloc_map.limit - (gg_malloc_map.limit != 0 ? slots_max : 0))
+		.opened_bytes = (slices_end != 0 ? slices_end - slots_max : 0)
 		                << GG_MALLOC_SLICE_SHIFT,
 		.free_bytes = (dirty.slice_count + clean.slice_count) << GG_MALLOC_SLICE_SHIFT,
 		.dirty_bytes = dirty.slice_count << GG_MALLOC_SLICE_SHIFT,
@@ -712,11 +713,28 @@ static size_t count_bins(const struct bins *bins)
 	return total;
 }
 
-/* free() of a pointer into a free run finds the slab of the former block, which has no owner. */
-static bool is_free_inside(size_t first, size_t count)
+/* free() of a pointer into a run finds a slab without an owner, or the run (slice_map.h). */
+static bool is_closed_inside(const struct gg_malloc_slab *run)
 {
-	for (size_t slice = first + 1; slice < first + count; slice++)
-		if (gg_malloc_slab_owner(at(slice)) != GG_MALLOC_OWNER_NONE)
+	size_t first = gg_malloc_slab_slice(run);
+
+	for (size_t slice = first + 1; slice < first + run->slice_count; slice++) {
+		const struct gg_malloc_slab *entry = gg_malloc_map.entries[slice];
+		bool is_own = entry == at(slice) || entry == run ||
+		              (entry == NULL && slice >= gg_malloc_map.limit);
+
+		if (!is_own || gg_malloc_slab_owner(at(slice)) != GG_MALLOC_OWNER_NONE)
+			return false;
+	}
+	return true;
+}
+
+static bool is_entered_whole(const struct gg_malloc_slab *slab)
+{
+	size_t first = gg_malloc_slab_slice(slab);
+
+	for (size_t slice = first; slice < first + slab->slice_count; slice++)
+		if (gg_malloc_map.entries[slice] != slab)
 			return false;
 	return true;
 }
@@ -725,27 +743,31 @@ const char *gg_malloc_arena_check(void)
 {
 	size_t free_count = 0, slice, count;
 
-	if (gg_malloc_map.limit == 0)
-		return NULL;
-	for (slice = slots_max; slice < gg_malloc_map.limit; slice += count) {
+	for (slice = slots_max; slice < slices_end; slice += count) {
 		const struct gg_malloc_slab *run = gg_malloc_map.entries[slice];
+		uintptr_t owner;
 
 		if (run != at(slice))
 			return "a run whose first slice does not lead to it";
 		count = run->slice_count;
-		if (count == 0 || count > gg_malloc_map.limit - slice)
+		if (count == 0 || count > slices_end - slice)
 			return "a run of impossible length";
 		if (gg_malloc_map.entries[slice + count - 1] != run)
 			return "a run whose last slice does not lead to it";
-		if (gg_malloc_slab_owner(run) == GG_MALLOC_OWNER_NONE)
+		owner = gg_malloc_slab_owner(run);
+		if (owner == GG_MALLOC_OWNER_NONE)
 			return "a run without an owner";
-		if (gg_malloc_slab_owner(run) != GG_MALLOC_OWNER_FREE)
+		if (owner > GG_MALLOC_OWNER_SLOTS) {
+			if (!is_entered_whole(run))
+				return "a slab to which not all of its slices lead";
 			continue;
-		free_count += count;
-		if (!is_free_inside(slice, count))
-			return "a slab inside a free run that has an owner";
+		}
+		if (!is_closed_inside(run))
+			return "a slice inside a run that leads to another slab, or to an owner";
+		if (owner == GG_MALLOC_OWNER_FREE)
+			free_count += count;
 	}
-	if (slice != gg_malloc_map.limit)
+	if (slices_end != 0 && slice != slices_end)
 		return "the last run ends behind the arena";
 	if (count_bins(&dirty) != dirty.slice_count || count_bins(&clean) != clean.slice_count)
 		return "a run in a wrong bin";

@@ -43,8 +43,8 @@ struct gg_malloc_slab *gg_malloc_arena_take_for_slots(size_t slice_count);
 /* Returns the number of the first slice that is not for sampled slots. */
 size_t gg_malloc_arena_first_slice(void);
 
-/* Sets the entries of all slices of a slab, before its first block is handed out. */
-void gg_malloc_arena_set_entries(struct gg_malloc_slab *slab);
+/* True if nobody but the arena can have memory at the address, whether a slice is there or not. */
+bool gg_malloc_arena_has(const void *p);
 
 /* Gives a run or an empty slab back. */
 void gg_malloc_arena_give(struct gg_malloc_slab *slab);

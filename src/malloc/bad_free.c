@@ -38,16 +38,28 @@ __attribute__((noreturn)) static void end_with(const char *message, const char *
 	__builtin_trap();
 }
 
-void gg_malloc_bad_free(const void *p, const char *why)
+__attribute__((noreturn)) static void end_call(const char *function, const void *p, const char *why)
 {
 	char message[MESSAGE_BYTES], *at = message;
 
-	at = put_text(at, "geiger-malloc: free(");
+	at = put_text(at, "geiger-malloc: ");
+	at = put_text(at, function);
+	at = put_text(at, "(");
 	at = put_address(at, p);
 	at = put_text(at, "): ");
 	at = put_text(at, why);
 	at = put_text(at, "\n");
 	end_with(message, at);
+}
+
+void gg_malloc_bad_free(const void *p, const char *why)
+{
+	end_call("free", p, why);
+}
+
+void gg_malloc_bad_realloc(const void *p, const char *why)
+{
+	end_call("realloc", p, why);
 }
 
 void gg_malloc_bad_link(const struct gg_malloc_block *block)

@@ -3,11 +3,13 @@
  * bad_free - ends the process with a message when it frees a pointer that is no live block.
  *
  *   geiger-malloc: free(0x7f30c8a04010): the block is free already
+ *   geiger-malloc: realloc(0x7f30c8a04010): the pointer leads into a block
  *
  * Slow paths check what they have at hand, so the checks cost nothing where nothing is special:
  *
  *   always found   a run or a sample that is free already; a block whose slab went back; a pointer
- *                  into a run, into a sample, or into another thread's block
+ *                  into a run, into a sample, or into another thread's block; a pointer into memory
+ *                  of the arena that no block ever had
  *   often found    a block that is free already, when its slab hands its free blocks out again:
  *                  if the list of free blocks has a loop of up to eight blocks near its begin, or
  *                  fewer blocks than were freed
@@ -24,6 +26,7 @@
 #include "malloc/slab.h"
 
 GG_COLD __attribute__((noreturn)) void gg_malloc_bad_free(const void *p, const char *why);
+GG_COLD __attribute__((noreturn)) void gg_malloc_bad_realloc(const void *p, const char *why);
 
 /* Ends the process: a block's link in a list of free blocks is damaged (list_link.h). */
 GG_COLD __attribute__((noreturn)) void gg_malloc_bad_link(const struct gg_malloc_block *block);

@@ -87,10 +87,7 @@ static size_t step_of(size_t limit)
 	return (limit - gg_malloc_arena_first_slice()) / SLICES_MOST + 1;
 }
 
-/*
- * The slab of a heap that the window's slice is of; NULL: none is.  Inside a run, entries may lead
- * to slabs of former times.
- */
+/* The slab of a heap that the window's slice is of; NULL: none is. */
 static const struct gg_malloc_slab *slab_over(size_t window, size_t step, size_t limit,
                                               uint32_t *ret_slices)
 {

@@ -8,6 +8,7 @@
 #include "base/assert.h"
 #include "geiger/malloc.h"
 #include "malloc/arena.h"
+#include "malloc/bad_free.h"
 #include "malloc/emergency.h"
 #include "malloc/guarded_blocks.h"
 #include "malloc/huge_blocks.h"
@@ -63,7 +64,8 @@ GG_EXPORT size_t geiger_malloc_usable_size(const void *p)
 			return 0;
 		if (bytes == 0 && p != NULL)
 			bytes = gg_malloc_huge_size(p);
-		if (bytes == 0 && p != NULL && client != NULL && client->foreign_size != NULL)
+		if (bytes == 0 && !gg_malloc_arena_has(p) && p != NULL && client != NULL &&
+		    client->foreign_size != NULL)
 			bytes = client->foreign_size((void *)p); /* NOLINT */
 		return bytes;
 	}
@@ -84,11 +86,21 @@ static bool fits(size_t usable, size_t bytes)
 	return bytes <= usable && bytes >= usable / 2;
 }
 
-/* A sample whose size changes in place stays a sample, with the same probability. */
-static GG_COLD void resize_sample(struct gg_malloc_slab *slab, void *p, size_t bytes)
+/*
+ * A block of another thread, or a sample, that stays where it is.  A sample whose size changes in
+ * place stays a sample, with the same probability.
+ */
+static GG_COLD void keep_special(struct gg_malloc_slab *slab, void *p, size_t bytes)
 {
-	struct gg_malloc_slot *slot = gg_malloc_slots_find(slab, p);
+	struct gg_malloc_slot *slot;
 
+	if (!gg_malloc_is_block(slab, p))
+		gg_malloc_bad_realloc(p, "the pointer leads into a block");
+	if (gg_malloc_slab_owner(slab) != GG_MALLOC_OWNER_SLOTS)
+		return;
+	if (!gg_malloc_slots_is_taken(slab, p))
+		gg_malloc_bad_realloc(p, "the block is free already");
+	slot = gg_malloc_slots_find(slab, p);
 	gg_malloc_slots_inform_freed(p, slot);
 	gg_malloc_slots_inform_sampled(p, slab->class, bytes, slot);
 }
@@ -159,15 +171,20 @@ GG_EXPORT void *geiger_realloc(void *p, size_t bytes)
 	if (gg_malloc_guard_has((uintptr_t)p))
 		return resize_guarded(p, bytes);
 	usable = geiger_malloc_usable_size(p);
-	if (usable == 0) /* a foreign block of unknown size cannot be copied */
-		return gg_malloc_no_memory();
+	if (gg_unlikely(usable == 0)) {
+		if (gg_malloc_arena_has(p))
+			gg_malloc_bad_realloc(p, gg_malloc_no_block(p));
+		return gg_malloc_no_memory(); /* a foreign block of unknown size cannot be copied */
+	}
 	if (slab != NULL && gg_malloc_slab_owner(slab) != GG_MALLOC_OWNER_RUN) {
 		if (!fits(usable, bytes))
 			return move(p, usable, usable, bytes);
-		if (gg_unlikely(gg_malloc_slab_owner(slab) == GG_MALLOC_OWNER_SLOTS))
-			resize_sample(slab, p, bytes);
+		if (gg_unlikely(gg_malloc_slab_owner(slab) != (uintptr_t)gg_malloc_thread_heap))
+			keep_special(slab, p, bytes);
 		return p;
 	}
+	if (slab != NULL && gg_unlikely(p != gg_malloc_slab_start(slab)))
+		gg_malloc_bad_realloc(p, "the pointer leads into a block");
 	moved = slab != NULL || gg_malloc_huge_size(p) != 0 ? gg_malloc_large_resize(p, bytes)
 	                                                    : NULL;
 	return moved != NULL ? moved : move(p, usable, usable, bytes);

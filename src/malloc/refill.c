@@ -12,6 +12,7 @@
 #include "malloc/list_link.h"
 #include "malloc/remote_frees.h"
 #include "malloc/sampled_slots.h"
+#include "malloc/slice_map.h"
 #include "malloc/thread_heap.h"
 
 enum {
@@ -149,7 +150,7 @@ static struct gg_malloc_slab *new_slab(unsigned class, const struct gg_malloc_he
 	slab->capacity = slices * GG_MALLOC_SLICE_BYTES / bytes;
 	slab->class = (uint8_t) class;
 	slab->remote = NULL;
-	gg_malloc_arena_set_entries(slab);
+	gg_malloc_map_set_all(slab);
 	/* Relaxed: see gg_malloc_has_slice(). */
 	gg_store_relaxed(&slab->owner, (uintptr_t)heap);
 	return slab;

@@ -6,6 +6,7 @@
 #include "malloc/arena.h"
 #include "malloc/class_sampling.h"
 #include "malloc/kernel_memory.h"
+#include "malloc/slice_map.h"
 
 enum {
 	SLOT_ALIGNMENT = 64,
@@ -110,7 +111,7 @@ static GG_COLD struct slots *add_slots(unsigned class)
 	slab->capacity = (uint32_t)count;
 	slab->local_free = (struct gg_malloc_block *)(void *)new;
 	gg_store_relaxed(&slab->owner, (uintptr_t)GG_MALLOC_OWNER_SLOTS);
-	gg_malloc_arena_set_entries(slab);
+	gg_malloc_map_set_all(slab);
 	first = gg_load_relaxed(&classes[class].first);
 	/* Release: pairs with the acquire in find_slot(). */
 	do

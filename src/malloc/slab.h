@@ -78,7 +78,7 @@ struct gg_malloc_slab {
 struct gg_malloc_map {
 	uintptr_t base;                  /* of the first slice */
 	size_t limit;                    /* slices in use, from the first one; 0: none yet */
-	struct gg_malloc_slab **entries; /* of each slice; NULL: it was never used */
+	struct gg_malloc_slab **entries; /* of each slice (slice_map.h) */
 	struct gg_malloc_slab *slabs;    /* the slab whose first slice has the same number */
 };
 extern struct gg_malloc_map gg_malloc_map __attribute__((visibility("hidden")));

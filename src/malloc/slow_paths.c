@@ -16,6 +16,7 @@
 #include "malloc/list_link.h"
 #include "malloc/remote_frees.h"
 #include "malloc/sampled_slots.h"
+#include "malloc/slice_map.h"
 
 /* Blocks that handlers could not free, linked by their first words. */
 static struct gg_malloc_block *waiting;
@@ -98,12 +99,19 @@ static void inform_freed(void *p)
 		client->freed(p);
 }
 
+const char *gg_malloc_no_block(const void *p)
+{
+	return gg_malloc_map_is_in_run(p, gg_malloc_arena_first_slice())
+	               ? "the pointer leads into a block"
+	               : "the block is free already, or never was one";
+}
+
 void gg_malloc_free_special(struct gg_malloc_slab *slab, void *p)
 {
 	switch (gg_malloc_slab_owner(slab)) {
 	case GG_MALLOC_OWNER_NONE:
 	case GG_MALLOC_OWNER_FREE:
-		gg_malloc_bad_free(p, "the block is free already, or never was one");
+		gg_malloc_bad_free(p, gg_malloc_no_block(p));
 	case GG_MALLOC_OWNER_RUN:
 		if (gg_unlikely(p != gg_malloc_slab_start(slab)))
 			gg_malloc_bad_free(p, "the pointer leads into a block");
@@ -152,6 +160,8 @@ void gg_malloc_free_outside(void *p)
 			inform_freed(p);
 		gg_malloc_count_large_freed(note.size_class);
 		gg_malloc_huge_free(p);
+	} else if (gg_unlikely(gg_malloc_arena_has(p))) {
+		gg_malloc_bad_free(p, gg_malloc_no_block(p));
 	} else if (client != NULL && client->free_foreign != NULL) {
 		client->free_foreign(p);
 	}

@@ -22,6 +22,9 @@ GG_APART void gg_malloc_free_outside(void *p);
 /* A block of another thread, a sample, or a run. */
 GG_APART void gg_malloc_free_special(struct gg_malloc_slab *slab, void *p);
 
+/* Says what is wrong with a pointer into the arena that leads to no owner. */
+GG_COLD const char *gg_malloc_no_block(const void *p);
+
 /*
  * A run or huge block.  alignment_bytes is a power of two.  *ret_is_zero: its bytes are 0; if they
  * are not, the caller zeroes them.  NULL: the caller needs no zeros.

@@ -44,14 +44,16 @@ static const char *message_of(void (*fault)(void))
 	return text;
 }
 
-#define CHECK_MESSAGE(fault, what)                                               \
-	do {                                                                     \
-		const char *message = message_of(fault);                         \
-                                                                                 \
-		CHECK_MSG(strncmp(message, "geiger-malloc: free(0x", 22) == 0 && \
-		                  strstr(message, what) != NULL,                 \
-		          "the message is: %s", message);                        \
+#define CHECK_MESSAGE_OF(function, fault, what)                          \
+	do {                                                             \
+		const char *message = message_of(fault);                 \
+		const char *begin = "geiger-malloc: " function "(0x";    \
+                                                                         \
+		CHECK_MSG(strncmp(message, begin, strlen(begin)) == 0 && \
+		                  strstr(message, what) != NULL,         \
+		          "the message is: %s", message);                \
 	} while (0)
+#define CHECK_MESSAGE(fault, what) CHECK_MESSAGE_OF("free", fault, what)
 
 static void *volatile hidden; /* from the compiler, which knows what must not be freed */
 
@@ -117,9 +119,150 @@ TEST(a_run_that_is_free_is_not_freed_again)
 	CHECK_MESSAGE(free_block_of_gone_slab, "free already");
 }
 
+/* Neither the first slice nor the last one. */
+static void free_middle_of_run(void)
+{
+	geiger_free((char *)hide(geiger_malloc(1000000)) + 500000);
+}
+
+static void free_begin_of_inner_slice(void)
+{
+	geiger_free((char *)hide(geiger_malloc(40000)) + GG_MALLOC_SLICE_BYTES);
+}
+
+/* Uses slabs of all sizes, and gives them back. */
+static void use_slabs(void)
+{
+	static void *blocks[4000];
+
+	for (size_t i = 0; i < GG_COUNT(blocks); i++)
+		blocks[i] = geiger_malloc(i % 3 == 0 ? 20000 : i % 3 == 1 ? 3000 : 200);
+	for (size_t i = 0; i < GG_COUNT(blocks); i++)
+		geiger_free(blocks[i]);
+	geiger_malloc_trim();
+}
+
+/* True if free() of the pointer would take it for a block of a slab that it is not in. */
+static bool leads_elsewhere(const void *p)
+{
+	const struct gg_malloc_slab *slab = gg_malloc_slab_of(p);
+
+	return gg_malloc_slab_owner(slab) > GG_MALLOC_OWNER_RUN &&
+	       gg_malloc_slice_of(p) - gg_malloc_slab_slice(slab) >= slab->slice_count;
+}
+
+/*
+ * Takes slabs of one slice in the memory of former slabs of 16, each beside a run.  Slices of the
+ * runs led to slabs that began where the new slabs do.
+ */
+static void free_middle_of_run_over_former_slab(void)
+{
+	enum { ROUNDS = 64 };
+	char *runs[ROUNDS];
+
+	use_slabs();
+	for (size_t i = 0; i < ROUNDS; i++) {
+		for (size_t k = 0; k < GG_MALLOC_SLICE_BYTES / 256; k++)
+			hide(geiger_malloc(256));
+		runs[i] = geiger_malloc((size_t)12 * GG_MALLOC_SLICE_BYTES);
+	}
+	for (size_t i = 0; i < ROUNDS; i++)
+		for (size_t slice = 1; slice < 11; slice++)
+			if (leads_elsewhere(runs[i] + slice * GG_MALLOC_SLICE_BYTES))
+				return;
+	geiger_free(hide(runs[ROUNDS / 2] + (size_t)5 * GG_MALLOC_SLICE_BYTES));
+}
+
+/* The slab that began there went back, and another one is there: the rest of it is free. */
+static void free_block_behind_new_slab(void)
+{
+	static char *blocks[1000];
+
+	for (size_t i = 0; i < GG_COUNT(blocks); i++)
+		blocks[i] = geiger_malloc(20000);
+	for (size_t i = 0; i < GG_COUNT(blocks); i++)
+		geiger_free(blocks[i]);
+	geiger_malloc_trim();
+	for (size_t i = 0; i < 2000; i++)
+		hide(geiger_malloc(200));
+	for (size_t i = 0; i < GG_COUNT(blocks); i++)
+		if (leads_elsewhere(blocks[i]))
+			return;
+	geiger_free(hide(blocks[GG_COUNT(blocks) - 1]));
+}
+
+/* The end of the run was there before it was resized. */
+static void free_former_end_of_run(void)
+{
+	char *p = geiger_malloc(300000), *grown;
+
+	grown = geiger_realloc(p, 900000);
+	grown = geiger_realloc(grown, 500000);
+	grown = geiger_realloc(grown, 800000);
+	geiger_free(hide(grown + 299000));
+}
+
 TEST(a_pointer_into_a_run_is_not_freed)
 {
 	CHECK_MESSAGE(free_into_run, "leads into a block");
+	CHECK_MESSAGE(free_middle_of_run, "leads into a block");
+	CHECK_MESSAGE(free_begin_of_inner_slice, "leads into a block");
+	CHECK_MESSAGE(free_middle_of_run_over_former_slab, "leads into a block");
+	CHECK_MESSAGE(free_block_behind_new_slab, "free already");
+	CHECK_MESSAGE(free_former_end_of_run, "leads into a block");
+}
+
+static void free_behind_all_slices(void)
+{
+	size_t bytes = gg_malloc_map.limit << GG_MALLOC_SLICE_SHIFT;
+
+	geiger_free(hide((void *)(gg_malloc_map.base + bytes))); /* NOLINT */
+}
+
+static void free_end_of_reservation(void)
+{
+	geiger_free(hide((void *)(gg_malloc_map.base + ((size_t)60 << 30)))); /* NOLINT */
+}
+
+TEST(a_pointer_to_memory_that_was_never_handed_out_is_not_freed)
+{
+	geiger_free(geiger_malloc(1));
+	CHECK_MESSAGE(free_behind_all_slices, "never was one");
+	CHECK_MESSAGE(free_end_of_reservation, "never was one");
+}
+
+static void resize_middle_of_run(void)
+{
+	hide(geiger_realloc((char *)hide(geiger_malloc(1000000)) + 500000, 2000000));
+}
+
+static void resize_in_first_slice(void)
+{
+	hide(geiger_realloc((char *)hide(geiger_malloc(1000000)) + 16, 50000));
+}
+
+static void resize_free_run(void)
+{
+	void *p = hide(geiger_malloc(1000000));
+
+	geiger_free(p);
+	hide(geiger_realloc(hide(p), 2000000));
+}
+
+static void resize_behind_all_slices(void)
+{
+	size_t bytes = gg_malloc_map.limit << GG_MALLOC_SLICE_SHIFT;
+
+	hide(geiger_realloc(hide((void *)(gg_malloc_map.base + bytes)), 100)); /* NOLINT */
+}
+
+TEST(what_is_no_block_is_not_resized)
+{
+	geiger_free(geiger_malloc(1));
+	CHECK_MESSAGE_OF("realloc", resize_middle_of_run, "leads into a block");
+	CHECK_MESSAGE_OF("realloc", resize_in_first_slice, "leads into a block");
+	CHECK_MESSAGE_OF("realloc", resize_free_run, "free already");
+	CHECK_MESSAGE_OF("realloc", resize_behind_all_slices, "never was one");
 }
 
 static void sample_all(void)
@@ -145,8 +288,26 @@ static void free_into_sample(void)
 	geiger_free((char *)hide(geiger_malloc(100)) + 16);
 }
 
+static void resize_free_sample(void)
+{
+	void *p;
+
+	sample_all();
+	p = hide(geiger_malloc(100));
+	geiger_free(p);
+	hide(geiger_realloc(hide(p), 90));
+}
+
+static void resize_in_sample(void)
+{
+	sample_all();
+	hide(geiger_realloc((char *)hide(geiger_malloc(100)) + 16, 90));
+}
+
 TEST(a_sample_is_not_freed_twice)
 {
+	CHECK_MESSAGE_OF("realloc", resize_free_sample, "free already");
+	CHECK_MESSAGE_OF("realloc", resize_in_sample, "leads into a block");
 	CHECK_MESSAGE(free_sample_twice, "free already");
 	CHECK_MESSAGE(free_into_sample, "leads into a block");
 }
@@ -199,6 +360,19 @@ static void *free_into_in_thread(void *p)
 	return NULL;
 }
 
+static void *resize_in_thread(void *p)
+{
+	return geiger_realloc((char *)p + 8, 90);
+}
+
+static void resize_in_remote(void)
+{
+	pthread_t thread;
+
+	pthread_create(&thread, NULL, resize_in_thread, hide(geiger_malloc(100)));
+	pthread_join(thread, NULL);
+}
+
 static void free_remote_twice(void)
 {
 	pthread_t thread;
@@ -219,4 +393,5 @@ TEST(a_block_of_another_thread_is_not_freed_twice)
 {
 	CHECK_MESSAGE(free_remote_twice, "free already");
 	CHECK_MESSAGE(free_into_remote, "leads into a block");
+	CHECK_MESSAGE_OF("realloc", resize_in_remote, "leads into a block");
 }
