@@ -135,15 +135,17 @@ static const char *check_heap(const struct gg_malloc_heap *heap)
 	for (unsigned i = 0; i < GG_MALLOC_CLASS_COUNT; i++) {
 		const struct gg_malloc_supply *supply = &heap->supplies[i];
 		const struct gg_malloc_slab *previous = NULL, *slab;
-		uint32_t empty_count = 0;
 
 		for (slab = supply->first; slab != NULL; previous = slab, slab = slab->next) {
 			if (slab->previous != previous || slab->class != i || slab->bias != 0)
 				return "a queue is broken";
-			empty_count += slab->countdown == 0;
+			if ((slab->countdown == 0) != (slab == supply->empty))
+				return "an empty slab that was not noted, or the other way round";
 		}
-		if (supply->last != previous || empty_count != supply->empty_count)
-			return "a queue has another end, or other empty slabs, than was noted";
+		if (supply->last != previous)
+			return "a queue has another end than was noted";
+		if (supply->empty != NULL && supply->empty->countdown != 0)
+			return "a slab was noted as empty and is not";
 		if (supply->is_due && (supply->rest == NULL || supply->has_gap))
 			return "a due sample without its cut";
 		if (supply->current == NULL && (supply->rest != NULL || heap->handed[i] != NULL))

@@ -74,8 +74,8 @@ static void put_empty(struct gg_malloc_heap *heap, struct gg_malloc_supply *supp
 {
 	gg_assert(slab->remote == NULL && gg_malloc_slab_used(slab) == 0);
 	check_free(slab);
-	if (supply->empty_count == 0 && !heap->keeps_nothing) {
-		supply->empty_count = 1;
+	if (supply->empty == NULL && !heap->keeps_nothing) {
+		supply->empty = slab;
 		supply->empty_looks = 0;
 		return;
 	}
@@ -83,14 +83,13 @@ static void put_empty(struct gg_malloc_heap *heap, struct gg_malloc_supply *supp
 	gg_malloc_arena_give(slab);
 }
 
-void gg_malloc_slab_event(struct gg_malloc_heap *heap, struct gg_malloc_slab *slab)
+static void handle_event(struct gg_malloc_heap *heap, struct gg_malloc_slab *slab)
 {
 	struct gg_malloc_supply *supply = &heap->supplies[slab->class];
-	struct gg_malloc_section outer = gg_malloc_section_begin();
 
 	/*
-	 * A handler may have come between free() and here.  Blocks of a full slab that it freed
-	 * took the countdown below 0; the addition makes up for that.
+	 * Blocks of a full slab that a handler freed before the event took the countdown below 0;
+	 * the addition makes up for that.
 	 */
 	if (slab->state == GG_MALLOC_SLAB_FULL) {
 		slab->countdown += slab->bias;
@@ -100,6 +99,19 @@ void gg_malloc_slab_event(struct gg_malloc_heap *heap, struct gg_malloc_slab *sl
 	/* The current slab stays, so that a pair of malloc() and free() never gets here twice. */
 	if (slab->countdown == 0 && slab->state == GG_MALLOC_SLAB_QUEUED)
 		put_empty(heap, supply, slab);
+}
+
+void gg_malloc_slab_event(struct gg_malloc_heap *heap, struct gg_malloc_slab *slab)
+{
+	struct gg_malloc_section outer = gg_malloc_section_begin();
+
+	/*
+	 * A handler may have come between free() and here, and allocated until the slab went back,
+	 * or became empty once more.
+	 */
+	if (gg_likely(gg_malloc_slab_owner(slab) == (uintptr_t)heap &&
+	              slab != heap->supplies[slab->class].empty))
+		handle_event(heap, slab);
 	gg_malloc_section_end(outer);
 	if (!outer.is_nested)
 		gg_malloc_heap_count_visit(heap);
@@ -256,8 +268,9 @@ static struct gg_malloc_block *next_list(struct gg_malloc_heap *heap, unsigned c
 		slab = supply->first;
 		if (slab != NULL) {
 			dequeue(supply, slab);
-			if (slab->countdown == 0)
-				supply->empty_count = 0;
+			/* Not its countdown: the event of another slab may be due still. */
+			if (slab == supply->empty)
+				supply->empty = NULL;
 		} else {
 			slab = new_slab(class, heap);
 			if (slab == NULL)
@@ -317,6 +330,18 @@ static void put_away_current(struct gg_malloc_supply *supply)
 		enqueue(supply, slab);
 }
 
+/* Gives the empty slab of a queue back, if there is one. */
+static void give_empty(struct gg_malloc_supply *supply)
+{
+	struct gg_malloc_slab *slab = supply->empty;
+
+	if (slab == NULL)
+		return;
+	supply->empty = NULL;
+	dequeue(supply, slab);
+	gg_malloc_arena_give(slab);
+}
+
 /* Takes the blocks back that were handed; an empty slab goes to the arena. */
 static void retire_current(struct gg_malloc_heap *heap, unsigned class)
 {
@@ -340,32 +365,10 @@ void gg_malloc_heap_trim(struct gg_malloc_heap *heap)
 
 	gg_malloc_collect_remote(heap);
 	for (unsigned class = 0; class < GG_MALLOC_CLASS_COUNT; class ++) {
-		struct gg_malloc_supply *supply = &heap->supplies[class];
-		struct gg_malloc_slab *slab, *next;
-
 		retire_current(heap, class);
-		for (slab = supply->first; slab != NULL; slab = next) {
-			next = slab->next;
-			if (slab->countdown == 0) {
-				dequeue(supply, slab);
-				gg_malloc_arena_give(slab);
-			}
-		}
-		supply->empty_count = 0;
+		give_empty(&heap->supplies[class]);
 	}
 	gg_malloc_section_end(outer);
-}
-
-/* Gives the empty slab of a queue back; the queue has one. */
-static void retire_empty(struct gg_malloc_supply *supply)
-{
-	struct gg_malloc_slab *slab = supply->first;
-
-	while (slab->countdown != 0)
-		slab = slab->next;
-	dequeue(supply, slab);
-	supply->empty_count = 0;
-	gg_malloc_arena_give(slab);
 }
 
 void gg_malloc_heap_retire(struct gg_malloc_heap *heap)
@@ -375,8 +378,8 @@ void gg_malloc_heap_retire(struct gg_malloc_heap *heap)
 	for (unsigned class = 0; class < GG_MALLOC_CLASS_COUNT; class ++) {
 		struct gg_malloc_supply *supply = &heap->supplies[class];
 
-		if (supply->empty_count != 0 && supply->empty_looks++ != 0)
-			retire_empty(supply);
+		if (supply->empty != NULL && supply->empty_looks++ != 0)
+			give_empty(supply);
 		/* Not where a list was cut: the count is that of uncut lists. */
 		if (supply->handed_count == supply->retire_handed_count)
 			retire_current(heap, class);

@@ -16,6 +16,10 @@
  * Orphans   The pushing thread and the thread that abandons the heap each first write (the list,
  *           the state) and then read what the other one writes.  Both in one total order, so one of
  *           them sees that an orphan has something to collect, and collects it.
+ * Fork      A child may get a slab whose first block was pushed by a thread that the child does not
+ *           have, and that had not put the slab into its heap's list.  So that thread's heap counts
+ *           such pushes while they are under way.  If there is one, the child looks for the slab.
+ *           In the same way it collects what such a thread had left of an orphan's list.
  * Cost      one compare-and-swap, and a second one for the first block of a slab.
  */
 #pragma once

@@ -359,6 +359,7 @@ void gg_malloc_forked(void)
 /* In a forked child, where only the calling thread goes on. */
 static void leave_heaps_of_parent(void)
 {
+	bool was_pushed = gg_malloc_forget_pushes(own_heap);
 	struct gg_malloc_heap *heap;
 
 	gg_malloc_forked();
@@ -367,6 +368,9 @@ static void leave_heaps_of_parent(void)
 		if (heap != own_heap && gg_load_relaxed(&heap->state) == GG_MALLOC_HEAP_OWNED)
 			gg_store_relaxed(&heap->state, GG_MALLOC_HEAP_LOST);
 	}
+	/* A handler that forked inside the heap may have interrupted the work on these lists. */
+	if ((gg_malloc_inside & GG_MALLOC_PART_HEAP) == 0)
+		gg_malloc_collect_for_parent(was_pushed);
 }
 
 /*
@@ -471,6 +475,33 @@ static bool section_was_left(void)
 	return above > 0 && above < STACK_BYTES && !is_on_own_stack();
 }
 
+/*
+ * Finds a heap for the thread in a section.  So a handler that comes meanwhile gets emergency
+ * blocks, and no second heap, of which one would be lost.  If the handler came before the section,
+ * the thread has its heap by then.
+ */
+static struct gg_malloc_heap *find_heap(void)
+{
+	struct gg_malloc_section outer = gg_malloc_section_begin();
+	struct gg_malloc_heap *heap = own_heap;
+
+	if (heap == NULL)
+		heap = adopt();
+	if (heap == NULL)
+		heap = new_heap();
+	/* In the section, because libc may allocate in the calls that follow it. */
+	if (heap != NULL && !has_ended) {
+		heap->end_rounds = 0;
+		own_heap = heap;
+		outer.heap = heap;
+		/* A handler forked meanwhile: the next visit draws. */
+		if (gg_unlikely(!is_of_process(heap)))
+			heap->visit_left_bytes = 0;
+	}
+	gg_malloc_section_end(outer);
+	return heap;
+}
+
 struct gg_malloc_heap *gg_malloc_heap_get(void)
 {
 	const struct gg_malloc_client *client = gg_malloc_client;
@@ -483,15 +514,9 @@ struct gg_malloc_heap *gg_malloc_heap_get(void)
 	}
 	if (client != NULL && client->is_passing != NULL && client->is_passing())
 		return NULL;
-	heap = adopt();
-	if (heap == NULL)
-		heap = new_heap();
+	heap = find_heap();
 	if (heap == NULL || has_ended)
 		return heap;
-	heap->end_rounds = 0;
-	/* First, because libc may allocate in the calls below. */
-	own_heap = heap;
-	gg_malloc_thread_heap = heap;
 	pthread_once(&key_once, make_key);
 	if (gg_load_relaxed(&has_key))
 		pthread_setspecific(key, heap);

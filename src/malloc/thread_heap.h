@@ -50,10 +50,10 @@ struct gg_malloc_supply {
 	struct gg_malloc_slab *first, *last; /* queue */
 	struct gg_malloc_block *rest;
 	uint32_t rest_count;
-	uint32_t empty_count; /* empty slabs in the queue; at most 1 */
-	uint32_t empty_looks; /* of gg_malloc_heap_retire() since there is an empty slab */
-	bool is_due;          /* the first block of `rest` is the home of a sample */
-	bool has_gap;         /* `gap` was drawn */
+	uint32_t empty_looks;         /* of gg_malloc_heap_retire() since there is an empty slab */
+	struct gg_malloc_slab *empty; /* the empty slab that waits in the queue; NULL: none */
+	bool is_due;                  /* the first block of `rest` is the home of a sample */
+	bool has_gap;                 /* `gap` was drawn */
 	/*
 	 * Trials that fail before the next success, after those handed.  If it was not drawn, it is
 	 * 0, or for a heap without a plan GG_MALLOC_GAP_ENDLESS less those handed.
@@ -83,6 +83,7 @@ struct gg_malloc_heap {
 	uint32_t end_ms;             /* when its last thread ended */
 	bool keeps_nothing;          /* it was trimmed after its thread's end: no slab waits here */
 	uint32_t fork_count;         /* of the process that its draws are of */
+	uint32_t pushes;             /* remote frees of its thread under way (remote_frees.h) */
 	struct gg_malloc_heap *next; /* in the list of all heaps; they are never freed */
 
 	/* Other threads touch these members. */
@@ -168,6 +169,15 @@ GG_COLD void gg_malloc_heap_redraw(struct gg_malloc_heap *heap);
 
 /* Takes the blocks that other threads freed back into their slabs. */
 GG_APART void gg_malloc_collect_remote(struct gg_malloc_heap *heap);
+
+/*
+ * In a forked child: forgets the pushes of threads that it does not have (remote_frees.h).  True:
+ * there were some, and the calling thread is in no push.
+ */
+GG_COLD bool gg_malloc_forget_pushes(struct gg_malloc_heap *own_heap);
+
+/* In a forked child: does what those threads had still to do for slabs and orphans. */
+GG_COLD void gg_malloc_collect_for_parent(bool was_pushed);
 
 /* Gives empty slabs back to the arena, and handed blocks to their slabs. */
 GG_COLD void gg_malloc_heap_trim(struct gg_malloc_heap *heap);

@@ -403,3 +403,78 @@ TEST(a_handler_may_free_blocks_of_a_slab_whose_event_is_due)
 		geiger_free(blocks[next++]);
 	CHECK_EQ_PTR(gg_malloc_validate(), NULL);
 }
+
+enum { DUE_BYTES = 4096, DUE_SLABS = 4, DUE_BLOCKS = 16 * DUE_SLABS };
+
+/* Fills slabs with blocks of DUE_BYTES, which have 16 each. */
+static void fill_slabs(struct gg_malloc_block *blocks[DUE_BLOCKS])
+{
+	geiger_malloc_trim();
+	for (int i = 0; i < DUE_BLOCKS; i++)
+		blocks[i] = geiger_malloc(DUE_BYTES);
+	REQUIRE(gg_malloc_slab_of(blocks[0])->capacity == 16);
+}
+
+/* free() without its event, as if a handler came between them. */
+static void free_before_event(struct gg_malloc_block *block)
+{
+	struct gg_malloc_slab *slab = gg_malloc_slab_of(block);
+
+	gg_malloc_link_set(block, slab->local_free);
+	slab->local_free = block;
+	slab->countdown--;
+}
+
+/* The slab of the last block that is freed here is empty, and its event is due. */
+static struct gg_malloc_slab *empty_before_event(struct gg_malloc_block *blocks[16])
+{
+	struct gg_malloc_slab *slab = gg_malloc_slab_of(blocks[0]);
+
+	for (int i = 0; i < 15; i++)
+		geiger_free(blocks[i]);
+	free_before_event(blocks[15]);
+	REQUIRE(gg_malloc_slab_owner(slab) == (uintptr_t)gg_malloc_thread_heap);
+	REQUIRE(slab->countdown == 0 && slab->state == GG_MALLOC_SLAB_QUEUED);
+	return slab;
+}
+
+static void free_blocks(struct gg_malloc_block *blocks[], int count)
+{
+	for (int i = 0; i < count; i++)
+		geiger_free(blocks[i]);
+}
+
+TEST(a_handler_may_allocate_from_a_slab_whose_event_is_due)
+{
+	struct gg_malloc_block *blocks[DUE_BLOCKS], *more[DUE_BLOCKS];
+	struct gg_malloc_slab *slab;
+
+	fill_slabs(blocks);
+	slab = empty_before_event(blocks);
+	free_blocks(&blocks[16], 16); /* the empty slab that waits */
+	for (int i = 0; i < 8; i++)   /* the handler, which gets the first slab */
+		more[i] = geiger_malloc(DUE_BYTES);
+	CHECK_EQ_PTR(gg_malloc_slab_of(more[7]), slab);
+	gg_malloc_slab_event(gg_malloc_thread_heap, slab);
+	CHECK_EQ_PTR(gg_malloc_validate(), NULL);
+	free_blocks(&blocks[32], DUE_BLOCKS - 32);
+	free_blocks(more, 8);
+	CHECK_EQ_PTR(gg_malloc_validate(), NULL);
+	geiger_malloc_trim();
+	CHECK_EQ_PTR(gg_malloc_validate(), NULL);
+}
+
+TEST(a_handler_may_trim_when_the_event_of_an_empty_slab_is_due)
+{
+	struct gg_malloc_block *blocks[DUE_BLOCKS];
+	struct gg_malloc_slab *slab;
+
+	fill_slabs(blocks);
+	slab = empty_before_event(blocks);
+	geiger_malloc_trim();
+	gg_malloc_slab_event(gg_malloc_thread_heap, slab);
+	CHECK_EQ_PTR(gg_malloc_validate(), NULL);
+	free_blocks(&blocks[16], DUE_BLOCKS - 16);
+	geiger_malloc_trim();
+	CHECK_EQ_PTR(gg_malloc_validate(), NULL);
+}

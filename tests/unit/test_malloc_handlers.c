@@ -497,6 +497,41 @@ TEST(a_thread_that_ends_after_such_a_jump_leaves_its_heap_to_nobody)
 	CHECK_EQ_U64(left->state, GG_MALLOC_HEAP_LOST);
 }
 
+static void *allocate_once(void *unused)
+{
+	(void)unused;
+	geiger_free(geiger_malloc(100));
+	return NULL;
+}
+
+static unsigned heaps_of_other_threads(void)
+{
+	unsigned count = 0;
+
+	for (struct gg_malloc_heap *heap = gg_malloc_first_heap(); heap != NULL; heap = heap->next)
+		count += heap != gg_malloc_thread_heap && heap->state == GG_MALLOC_HEAP_OWNED;
+	return count;
+}
+
+/* The handler allocates while its thread gets its heap.  All threads have ended in the end. */
+TEST(a_handler_that_interrupts_the_first_allocation_of_a_thread_costs_no_heap)
+{
+	pthread_t thread;
+
+	geiger_free(geiger_malloc(100));
+	for (unsigned i = 0; i < 20; i++) {
+		begin(0);
+		handler.random = i;
+		REQUIRE(pthread_create(&thread, NULL, allocate_once, NULL) == 0);
+		pthread_join(thread, NULL);
+		CHECK(handler.calls > 0);
+		end();
+		CHECK_EQ_U64(handler.wrong, 0);
+	}
+	CHECK_EQ_U64(heaps_of_other_threads(), 0);
+	CHECK_EQ_PTR(gg_malloc_validate(), NULL);
+}
+
 /* The emergency blocks by themselves. */
 TEST(emergency_blocks_are_used_again_when_all_are_free)
 {

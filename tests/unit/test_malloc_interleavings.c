@@ -75,6 +75,7 @@ static _Thread_local struct worker *me; /* NULL: the thread does not take part n
 static pthread_key_t end_key;
 static uint32_t arrived;
 static size_t bytes_before;
+static pid_t run_pid; /* a child of the run has one thread, and nothing to decide */
 
 /* Blocks that scenarios pass between their threads. */
 static void *blocks[WORKERS_MAX][BLOCKS];
@@ -123,7 +124,7 @@ void gg_chaos(void)
 	int saved_errno = errno;
 	struct worker *mine = me, *next;
 
-	if (mine == NULL || (gg_malloc_inside & GG_MALLOC_PART_ARENA) != 0)
+	if (mine == NULL || (gg_malloc_inside & GG_MALLOC_PART_ARENA) != 0 || getpid() != run_pid)
 		return;
 	next = decide(mine);
 	if (next != mine) {
@@ -216,6 +217,7 @@ static GG_COLD void run_in_child(const struct scenario *scenario)
 	const char *wrong;
 
 	alarm(SECONDS_MOST);
+	run_pid = getpid();
 	worker_count = scenario->workers;
 	for (unsigned i = 0; i < worker_count; i++) {
 		struct worker *worker = &workers[i];
@@ -491,6 +493,57 @@ static void collect_or_free(unsigned number)
 TEST(a_thread_collects_while_blocks_of_two_slabs_are_freed)
 {
 	const struct scenario scenario = { 2, free_of_two_slabs_first, collect_or_free, NULL };
+
+	search(&scenario);
+}
+
+/* False: blocks of a slab wait in its list, and the slab in none. */
+static bool all_is_collected(void)
+{
+	gg_malloc_collect_remote(gg_malloc_thread_heap);
+	for (size_t i = gg_malloc_arena_first_slice(); i < gg_malloc_map.limit; i++) {
+		const struct gg_malloc_slab *slab = gg_malloc_map.entries[i];
+		const struct gg_malloc_heap *heap;
+
+		if (slab == NULL || gg_malloc_slab_owner(slab) <= GG_MALLOC_OWNER_SLOTS)
+			continue;
+		heap = (const struct gg_malloc_heap *)gg_malloc_slab_owner(slab); /* NOLINT */
+		if (heap->state != GG_MALLOC_HEAP_LOST && slab->remote != NULL)
+			return false;
+	}
+	return true;
+}
+
+/* The child does not have the thread that frees. */
+static void fork_or_free(unsigned number)
+{
+	int status = -1;
+	pid_t child;
+
+	if (number == 1) {
+		free_all(0);
+		return;
+	}
+	child = fork();
+	if (child == 0) {
+		alarm(SECONDS_MOST);
+		_exit(!all_is_collected());
+	}
+	if (waitpid(child, &status, 0) != child)
+		_exit(5);
+	expect(status == 0, "remote frees of the parent are lost in a child");
+}
+
+TEST(a_thread_forks_while_another_one_frees_its_blocks)
+{
+	const struct scenario scenario = { 2, allocate_first, fork_or_free, NULL };
+
+	search(&scenario);
+}
+
+TEST(a_thread_forks_while_another_one_frees_blocks_of_an_orphan)
+{
+	const struct scenario scenario = { 2, orphan_first, fork_or_free, NULL };
 
 	search(&scenario);
 }
