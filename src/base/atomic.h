@@ -50,6 +50,8 @@ _Static_assert(__atomic_always_lock_free(sizeof(void *), 0), "pointer atomics ne
 	GG_ATOMIC(__atomic_fetch_add((object), (value), __ATOMIC_RELEASE))
 #define gg_add_acq_rel(object, value) \
 	GG_ATOMIC(__atomic_fetch_add((object), (value), __ATOMIC_ACQ_REL))
+#define gg_or_relaxed(object, value) \
+	GG_ATOMIC(__atomic_fetch_or((object), (value), __ATOMIC_RELAXED))
 #define gg_and_acq_rel(object, value) \
 	GG_ATOMIC(__atomic_fetch_and((object), (value), __ATOMIC_ACQ_REL))
 #define gg_exchange_acq_rel(object, value) \

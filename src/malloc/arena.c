@@ -41,10 +41,11 @@ struct gg_malloc_lock gg_malloc_arena_lock = { .part = GG_MALLOC_PART_ARENA };
 
 static struct bins dirty, clean;
 static struct gg_malloc_reservation reservation; /* no slices: none yet */
-static size_t slots_end, slots_opened; /* slices for sampled slots: used and opened so far */
-static size_t slots_max;               /* the first slice that is not for sampled slots */
-static size_t slices_end;              /* the first slice that is not open; 0: none is */
-static bool is_unavailable;            /* no reservation was possible */
+static size_t slots_end, slots_opened;     /* slices for sampled slots: used and opened so far */
+static struct gg_malloc_slab *spare_slots; /* given back unused, linked by `next` */
+static size_t slots_max;                   /* the first slice that is not for sampled slots */
+static size_t slices_end;                  /* the first slice that is not open; 0: none is */
+static bool is_unavailable;                /* no reservation was possible */
 static struct gg_malloc_slab *waiting; /* given by handlers that interrupted the lock's holder */
 static bool never_empties;             /* the kernel keeps what it is given: no use to try */
 static size_t used_slices;             /* of runs and slabs, for readers without the lock */
@@ -532,18 +533,40 @@ struct gg_malloc_slab *gg_malloc_arena_take(size_t slice_count, size_t alignment
 	return taken;
 }
 
+/* Takes what gg_malloc_arena_give_for_slots() gave.  NULL: there is nothing of that length. */
+static struct gg_malloc_slab *take_spare_slots(size_t slice_count)
+{
+	struct gg_malloc_slab **link = &spare_slots, *slab;
+
+	while (*link != NULL && (*link)->slice_count != slice_count)
+		link = &(*link)->next;
+	slab = *link;
+	if (slab != NULL)
+		*link = slab->next;
+	return slab;
+}
+
+void gg_malloc_arena_give_for_slots(struct gg_malloc_slab *slab)
+{
+	gg_malloc_lock_take(&gg_malloc_arena_lock);
+	slab->next = spare_slots;
+	spare_slots = slab;
+	give_lock();
+}
+
 struct gg_malloc_slab *gg_malloc_arena_take_for_slots(size_t slice_count)
 {
 	int saved_errno = errno;
-	struct gg_malloc_slab *slab = NULL;
+	struct gg_malloc_slab *slab;
 	size_t end;
 
 	gg_assert(slice_count <= SLOT_SLICES);
 	if (gg_malloc_lock_is_mine(&gg_malloc_arena_lock))
 		return NULL;
 	gg_malloc_lock_take(&gg_malloc_arena_lock);
+	slab = take_spare_slots(slice_count);
 	end = slots_end + slice_count;
-	if (reservation.slice_max != 0 && end <= slots_max) {
+	if (slab == NULL && reservation.slice_max != 0 && end <= slots_max) {
 		if (end > slots_opened && slots_opened + SLOT_SLICES <= slots_max &&
 		    gg_malloc_open_slices(&reservation, slots_opened, SLOT_SLICES)) {
 			for (size_t i = 0; i < SLOT_SLICES; i++)

@@ -37,8 +37,11 @@
 struct gg_malloc_slab *gg_malloc_arena_take(size_t slice_count, size_t alignment_bytes,
                                             bool wants_zeros);
 
-/* Takes slices for sampled slots.  They are never given back. */
+/* Takes slices for sampled slots. */
 struct gg_malloc_slab *gg_malloc_arena_take_for_slots(size_t slice_count);
+
+/* Takes such slices back that were never used.  They serve the next call for as many. */
+void gg_malloc_arena_give_for_slots(struct gg_malloc_slab *slab);
 
 /* Returns the number of the first slice that is not for sampled slots. */
 size_t gg_malloc_arena_first_slice(void);

@@ -246,5 +246,5 @@ GG_EXPORT int geiger_malloc_trim(void)
 		gg_malloc_heap_leave(heap);
 	}
 	gg_malloc_heap_trim_orphan();
-	return gg_malloc_arena_purge() ? 1 : 0;
+	return gg_malloc_slots_purge() | gg_malloc_arena_purge();
 }

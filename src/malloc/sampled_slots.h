@@ -9,8 +9,12 @@
  *
  * Slots    of a class are as large as its blocks, rounded up to 64 bytes, so that threads do not
  *          share cache lines, and as well aligned as its blocks.  All threads share the slabs of a
- *          class.  Slabs of slots are never given back.
- * Threads  any; a slot is claimed and freed by one atomic operation on a bitmap.
+ *          class.
+ * Purge    Slabs of slots stay, and their memory goes back to the kernel: once a second (purge.h),
+ *          pages go of which all slots were free at the last look as well, and not used since.
+ * Threads  any; a slot is claimed and freed by one atomic operation on a bitmap.  A purge claims
+ *          the slots of a page as a sample does, and frees them again.  It holds the arena's lock,
+ *          so no process is forked meanwhile.
  * Full     without memory for a slot, the home is handed out: the sample is dropped, and counted.
  */
 #pragma once
@@ -46,6 +50,12 @@ void gg_malloc_slots_inform_freed(void *p, struct gg_malloc_slot *slot);
 
 /* The slot of a block; p must be one. */
 struct gg_malloc_slot *gg_malloc_slots_find(struct gg_malloc_slab *slab, const void *p);
+
+/* Gives pages of free slots back to the kernel, however young they are.  True: there were some. */
+bool gg_malloc_slots_purge(void);
+
+/* Gives old ones back, if some time has passed since the last call. */
+void gg_malloc_slots_purge_aged(uint32_t now_ms);
 
 struct gg_malloc_slots_totals {
 	uint64_t live_count, dropped_count;

@@ -14,6 +14,7 @@
 #include "malloc/huge_blocks.h"
 #include "malloc/kernel_memory.h"
 #include "malloc/purge.h"
+#include "malloc/sampled_slots.h"
 
 enum { NO_CLIENT_BYTES = 1 << 20 }; /* until a heap without a client looks for one again */
 enum { STACK_BYTES = 8 << 20 };     /* frames that are farther apart may be on two stacks */
@@ -181,6 +182,7 @@ void gg_malloc_heap_purge(struct gg_malloc_heap *heap)
 			gg_malloc_heap_trim_orphan();
 	}
 	gg_malloc_arena_purge_aged(now_ms);
+	gg_malloc_slots_purge_aged(now_ms);
 }
 
 bool gg_malloc_heap_claim(struct gg_malloc_heap *heap)

@@ -3,7 +3,9 @@
 #include <limits.h>
 #include <stdio.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "geiger/malloc.h"
@@ -13,6 +15,7 @@
 #include "malloc/malloc_check.h"
 #include "malloc/memory_limit.h"
 #include "malloc/purge.h"
+#include "malloc/sampled_slots.h"
 #include "malloc/thread_heap.h"
 #include "scratch.h"
 #include "test.h"
@@ -183,6 +186,182 @@ TEST(a_sparse_buffer_of_zeros_takes_no_memory)
 		CHECK_EQ_U64((uint64_t)p[i], 0);
 	geiger_free(p);
 	CHECK_EQ_PTR(gg_malloc_validate(), NULL);
+}
+
+enum { SLOT_BLOCKS = 256 };
+
+/* All blocks are samples, and so have slots. */
+static void allocate_samples(char *blocks[SLOT_BLOCKS], size_t bytes)
+{
+	begin();
+	gg_malloc_set_interval(1, 1);
+	for (size_t i = 0; i < 40; i++) /* a list that was handed before is no sample */
+		geiger_free(geiger_malloc(bytes));
+	for (size_t i = 0; i < SLOT_BLOCKS; i++) {
+		blocks[i] = memset(geiger_malloc(bytes), (int)i + 1, bytes);
+		REQUIRE(gg_malloc_slab_owner(gg_malloc_slab_of(blocks[i])) ==
+		        GG_MALLOC_OWNER_SLOTS);
+	}
+}
+
+/* Those whose first page is resident, or the one in the middle. */
+static size_t resident_blocks(char *blocks[SLOT_BLOCKS], size_t bytes)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < SLOT_BLOCKS; i++)
+		count += is_resident(blocks[i]) || is_resident(blocks[i] + bytes / 2);
+	return count;
+}
+
+static void check_contents(char *const blocks[SLOT_BLOCKS], size_t step, size_t bytes)
+{
+	uint64_t wrong = 0;
+
+	for (size_t i = 0; i < SLOT_BLOCKS; i += step)
+		for (size_t k = 0; k < bytes; k++)
+			wrong += blocks[i][k] != (char)(i + 1);
+	CHECK_EQ_U64(wrong, 0);
+}
+
+/* Only here is there a delay, so that no slow path looks. */
+static void look_at_slots(uint32_t now_ms)
+{
+	gg_malloc_arena_set_delay(1000);
+	gg_malloc_slots_purge_aged(now_ms);
+	gg_malloc_arena_set_delay(GG_MALLOC_PURGE_NEVER);
+}
+
+TEST(pages_of_sampled_slots_go_back_when_they_were_free_for_two_looks)
+{
+	static char *blocks[SLOT_BLOCKS];
+	const size_t bytes = 32768;
+	uint32_t now_ms = 1000000;
+
+	allocate_samples(blocks, bytes);
+	look_at_slots(now_ms += 1000);
+	for (size_t i = 0; i < SLOT_BLOCKS; i++)
+		if (i % 4 != 0)
+			geiger_free(blocks[i]);
+	look_at_slots(now_ms += 1000); /* they were in use at the last look */
+	CHECK_EQ_U64(resident_blocks(blocks, bytes), SLOT_BLOCKS);
+	look_at_slots(now_ms += 999); /* too early */
+	CHECK_EQ_U64(resident_blocks(blocks, bytes), SLOT_BLOCKS);
+	/* One comes again and goes. */
+	geiger_free(memset(geiger_malloc(bytes), 1, bytes));
+	look_at_slots(now_ms += 1);
+	CHECK_EQ_U64(resident_blocks(blocks, bytes), SLOT_BLOCKS / 4 + 1);
+	look_at_slots(now_ms += 1000);
+	CHECK_EQ_U64(resident_blocks(blocks, bytes), SLOT_BLOCKS / 4);
+	check_contents(blocks, 4, bytes);
+	for (size_t i = 0; i < SLOT_BLOCKS; i += 4)
+		geiger_free(blocks[i]);
+	/* They serve again, although their pages went back. */
+	allocate_samples(blocks, bytes);
+	check_contents(blocks, 1, bytes);
+	for (size_t i = 0; i < SLOT_BLOCKS; i++)
+		geiger_free(blocks[i]);
+	gg_malloc_set_interval(0, 0);
+	CHECK_EQ_PTR(gg_malloc_validate(), NULL);
+}
+
+/* A page that has a part of a slot in use stays. */
+TEST(a_trim_gives_free_pages_of_slots_back_and_no_others)
+{
+	static const size_t sizes[] = { 64, 200, 1500, 8192, 20000, 32768 };
+	static char *blocks[SLOT_BLOCKS];
+
+	for (size_t size = 0; size < GG_COUNT(sizes); size++) {
+		size_t bytes = sizes[size], step = bytes < 4096 ? SLOT_BLOCKS : 3;
+		size_t live = (SLOT_BLOCKS + step - 1) / step, before;
+
+		allocate_samples(blocks, bytes);
+		for (size_t i = 0; i < SLOT_BLOCKS; i++)
+			if (i % step != 0)
+				geiger_free(blocks[i]);
+		before = resident_blocks(blocks, bytes);
+		CHECK_EQ_I64(geiger_malloc_trim(), 1);
+		if (bytes % 4096 == 0)
+			CHECK_EQ_U64(resident_blocks(blocks, bytes), live);
+		else
+			CHECK(resident_blocks(blocks, bytes) < before);
+		check_contents(blocks, step, bytes);
+		for (size_t i = 0; i < SLOT_BLOCKS; i += step)
+			geiger_free(blocks[i]);
+		geiger_malloc_trim();
+		CHECK_EQ_U64(resident_blocks(blocks, bytes), 0);
+		gg_malloc_set_interval(0, 0);
+		CHECK_EQ_PTR(gg_malloc_validate(), NULL);
+	}
+}
+
+/* Nothing of the test calls the purge: slow paths do. */
+TEST(slow_paths_give_pages_of_slots_back)
+{
+	static char *blocks[SLOT_BLOCKS];
+	const size_t bytes = 20000;
+
+	allocate_samples(blocks, bytes);
+	become_old();
+	for (size_t i = 0; i < SLOT_BLOCKS; i++)
+		geiger_free(blocks[i]);
+	gg_malloc_set_interval(0, 0);
+	pass_slow_mallocs();
+	CHECK_EQ_U64(resident_blocks(blocks, bytes), 0);
+}
+
+static size_t slot_bytes(void)
+{
+	struct gg_malloc_arena_totals totals;
+
+	gg_malloc_arena_read_totals(&totals);
+	return totals.slot_bytes;
+}
+
+static uint64_t dropped_samples(void)
+{
+	struct gg_malloc_slots_totals totals;
+
+	gg_malloc_slots_read_totals(&totals);
+	return totals.dropped_count;
+}
+
+/* Without memory for the tables of slots, samples are dropped. */
+static void allocate_without_tables(void)
+{
+	unsigned long pages = 0;
+	FILE *file = fopen("/proc/self/statm", "r");
+	struct rlimit limit;
+	size_t before;
+
+	if (file == NULL || fscanf(file, "%lu", &pages) != 1)
+		_exit(2);
+	fclose(file);
+	limit.rlim_cur = limit.rlim_max = pages * (rlim_t)sysconf(_SC_PAGESIZE) + 4096;
+	if (setrlimit(RLIMIT_AS, &limit) != 0)
+		_exit(3);
+	gg_malloc_set_interval(1, 1);
+	for (size_t i = 0; i < 20000 && dropped_samples() == 0; i++)
+		geiger_malloc(16 + i % 64 * 500);
+	if (dropped_samples() == 0)
+		_exit(4);
+	before = slot_bytes();
+	for (size_t i = 0; i < 1000; i++)
+		geiger_malloc(32768);
+	_exit(slot_bytes() > before + 16 * GG_MALLOC_SLICE_BYTES);
+}
+
+TEST(slices_of_slots_wait_for_memory_for_their_table)
+{
+	int status = -1;
+	pid_t child;
+
+	begin();
+	child = fork();
+	if (child == 0)
+		allocate_without_tables();
+	REQUIRE(waitpid(child, &status, 0) == child);
+	CHECK_EQ_I64(status, 0);
 }
 
 /* The clock has 32 bits: after 25 days, an early time looks like a later one. */

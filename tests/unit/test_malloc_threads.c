@@ -163,6 +163,36 @@ TEST(samples_are_freed_by_other_threads)
 	CHECK(sampled_count > 100);
 }
 
+static void *purge_slots(void *user)
+{
+	while (gg_load_acquire((uint32_t *)user) == 0)
+		gg_malloc_slots_purge();
+	return NULL;
+}
+
+/* Purges claim slots for a moment, and threads find others. */
+TEST(slots_go_back_while_threads_use_them)
+{
+	struct mailbox box = { .count = 10000 * scale() };
+	pthread_t threads[3];
+	uint32_t done = 0;
+
+	gg_malloc_set_client(&client);
+	gg_malloc_set_interval(64, 7);
+	threads[0] = start(purge_slots, &done);
+	threads[1] = start(receive, &box);
+	threads[2] = start(send_blocks, &box);
+	pthread_join(threads[1], NULL);
+	pthread_join(threads[2], NULL);
+	gg_store_release(&done, 1);
+	pthread_join(threads[0], NULL);
+	gg_malloc_set_interval(0, 0);
+	CHECK_EQ_U64(box.wrong, 0);
+	CHECK(sampled_count > 0);
+	CHECK_EQ_U64(sampled_count, freed_count);
+	CHECK_EQ_PTR(gg_malloc_validate(), NULL);
+}
+
 /* A thread allocates, ends, and leaves its blocks to the next one. */
 static void *allocate_some(void *user)
 {
