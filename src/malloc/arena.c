@@ -621,7 +621,8 @@ void gg_malloc_arena_give(struct gg_malloc_slab *slab)
 	/* A buffer stays beside the allowance, but not a run that many slabs have become. */
 	if (run->slice_count > gg_malloc_purge_kept_slices() || slice_count < BUFFER_SLICES)
 		run = NULL;
-	allowed = gg_malloc_purge_allowance(slices_in_use());
+	allowed = slice_count < BUFFER_SLICES ? gg_malloc_purge_allowance(slices_in_use())
+	                                      : gg_malloc_purge_buffer_allowance(slices_in_use());
 	if (dirty.slice_count - (run != NULL ? run->slice_count : 0) > allowed &&
 	    (refused_gives == 0 || --refused_gives == 0) &&
 	    purge(run, allowed - allowed / PURGED_SHARE) == 0)

@@ -17,10 +17,10 @@
 #include "malloc/slow_paths.h"
 
 /*
- * Smaller blocks are copied at little cost, and many programs have many that grow once: with room
- * for more, redis would need 14 % more memory.  Runs grow in place where there is room behind them.
+ * Smaller blocks reach the next power of two in a few steps of 16 bytes.  Runs grow in place where
+ * there is room behind them.
  */
-enum { GROWS_FROM_BYTES = 9216 };
+enum { GROWS_FROM_BYTES = 64 };
 
 GG_EXPORT void *geiger_calloc(size_t count, size_t bytes)
 {
@@ -106,16 +106,22 @@ static GG_COLD void keep_special(struct gg_malloc_slab *slab, void *p, size_t by
 }
 
 /*
- * Returns a block for one that grows.  It may go on in small steps, so it gets at least a quarter
- * more room than it had; otherwise each block class would mean a copy.
+ * Returns a block for one that grows.  It may go on in small steps, so it gets a quarter more room
+ * than it had; otherwise each block class would mean a copy.  Many programs limit such blocks to a
+ * power of two, beyond which they would never use the room.
  */
 static void *allocate_grown(size_t usable, size_t bytes)
 {
-	size_t room = usable + usable / 4;
+	size_t room = usable + usable / 4, power;
 	struct gg_malloc_heap *heap;
 	void *p;
 
-	if (usable < GROWS_FROM_BYTES || bytes >= room || room > GG_MALLOC_CLASS_BYTES_MAX)
+	if (usable < GROWS_FROM_BYTES || bytes >= room)
+		return geiger_malloc(bytes);
+	power = (size_t)1 << (64 - __builtin_clzll(bytes - 1));
+	if (room > power)
+		room = power;
+	if (bytes >= room || room > GG_MALLOC_CLASS_BYTES_MAX)
 		return geiger_malloc(bytes);
 	heap = gg_malloc_heap_enter();
 	if (heap == NULL)
@@ -164,6 +170,12 @@ GG_EXPORT void *geiger_realloc(void *p, size_t bytes)
 	size_t usable;
 	void *moved;
 
+	/* A block of the own thread, as most are. */
+	if (gg_likely(slab != NULL &&
+	              gg_malloc_slab_owner(slab) == (uintptr_t)gg_malloc_thread_heap)) {
+		usable = slab->block_bytes;
+		return gg_likely(fits(usable, bytes)) ? p : move(p, usable, usable, bytes);
+	}
 	if (p == NULL)
 		return geiger_malloc(bytes);
 	if (bytes > PTRDIFF_MAX)
@@ -179,8 +191,7 @@ GG_EXPORT void *geiger_realloc(void *p, size_t bytes)
 	if (slab != NULL && gg_malloc_slab_owner(slab) != GG_MALLOC_OWNER_RUN) {
 		if (!fits(usable, bytes))
 			return move(p, usable, usable, bytes);
-		if (gg_unlikely(gg_malloc_slab_owner(slab) != (uintptr_t)gg_malloc_thread_heap))
-			keep_special(slab, p, bytes);
+		keep_special(slab, p, bytes);
 		return p;
 	}
 	if (slab != NULL && gg_unlikely(p != gg_malloc_slab_start(slab)))

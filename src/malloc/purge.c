@@ -44,6 +44,14 @@ size_t gg_malloc_purge_allowance(size_t slices_in_use)
 	return allowed > LEAST_SLICES ? allowed : LEAST_SLICES;
 }
 
+size_t gg_malloc_purge_buffer_allowance(size_t slices_in_use)
+{
+	size_t allowed = gg_malloc_purge_allowance(slices_in_use);
+
+	return gg_malloc_purge_limit_bytes == SIZE_MAX ? allowed + slices_in_use / ALLOWED_SHARE
+	                                               : allowed;
+}
+
 size_t gg_malloc_purge_kept_slices(void)
 {
 	size_t limit = gg_malloc_purge_limit_bytes >> GG_MALLOC_SLICE_SHIFT;

@@ -4,8 +4,9 @@
  *
  *   at once   free runs with old contents go back when they are more than is allowed: 16 MiB and
  *             1/4 of the memory in use, and less if a control group has a limit.  The longest runs
- *             go, until three quarters of that are left.  A run in which a block of 1 MiB or more
- *             was freed last stays if it has up to 32 MiB, since buffers of that size come again.
+ *             go, until three quarters of that are left.  Buffers of 1 MiB or more come again: a
+ *             run in which one was freed last stays if it has up to 32 MiB, and when one is freed,
+ *             1/2 of the memory in use is allowed.
  *   by time   a free run goes back when it was not used for a second.  Slow paths of malloc() and
  *             of free() look at the clock.  They also give empty slabs to the arena that their heap
  *             had for so long, and those of the thread that ended last.
@@ -40,6 +41,9 @@ uint32_t gg_malloc_purge_clock_ms(void);
 
 /* How many free slices may have old contents. */
 size_t gg_malloc_purge_allowance(size_t slices_in_use);
+
+/* How many may when a buffer is freed. */
+size_t gg_malloc_purge_buffer_allowance(size_t slices_in_use);
 
 /* The size of the run that may stay beside the allowance. */
 size_t gg_malloc_purge_kept_slices(void);

@@ -209,6 +209,23 @@ TEST(a_block_that_grows_in_small_steps_is_copied_a_few_times)
 	}
 	CHECK_MSG(moves <= 8, "%u moves", moves);
 	geiger_free(p);
+	/* So do small blocks: from 64 bytes on, there are four steps or fewer in a doubling. */
+	moves = 0;
+	p = geiger_malloc(64);
+	for (size_t bytes = 64; bytes <= 8192; bytes += 8) {
+		char *moved = geiger_realloc(p, bytes);
+
+		REQUIRE(moved != NULL);
+		moves += moved != p;
+		p = moved;
+		memset(p, 1, bytes);
+		CHECK(geiger_malloc_usable_size(p) <= bytes + bytes / 2 + 16);
+		/* Not more than a buffer that is limited to a power of two could ever use. */
+		CHECK(geiger_malloc_usable_size(p) <= (size_t)1
+		                                              << (64 - __builtin_clzll(bytes - 1)));
+	}
+	CHECK_MSG(moves <= 4 * 7, "%u moves", moves);
+	geiger_free(p);
 	/* One that grows by more gets what it asks for. */
 	p = geiger_realloc(geiger_malloc(1024), 2048);
 	CHECK_EQ_U64(geiger_malloc_usable_size(p), 2048);

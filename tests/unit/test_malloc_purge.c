@@ -141,6 +141,30 @@ TEST(memory_over_the_allowance_goes_back_and_the_rest_stays)
 	CHECK_EQ_PTR(gg_malloc_validate(), NULL);
 }
 
+/* Buffers come again: more of their memory stays until it is old. */
+TEST(more_memory_of_buffers_stays_than_of_small_blocks)
+{
+	enum { COUNT = 32 };
+	static char *buffers[COUNT];
+	size_t most;
+
+	begin();
+	for (size_t i = 0; i < COUNT; i++)
+		buffers[i] = memset(geiger_malloc(4 * MIB), 1, 4 * MIB);
+	for (size_t i = 0; i < COUNT; i += 2)
+		geiger_free(buffers[i]);
+	most = 16 * MIB + used_bytes() / 4;
+	CHECK_MSG(dirty_bytes() > most, "%zu bytes are dirty", dirty_bytes());
+	CHECK_MSG(dirty_bytes() <= most + used_bytes() / 4 + 4 * MIB, "%zu bytes are dirty",
+	          dirty_bytes());
+	/* A small one is freed, for which less is allowed. */
+	geiger_free(memset(geiger_malloc(60000), 1, 60000));
+	CHECK_MSG(dirty_bytes() <= most, "%zu bytes are dirty", dirty_bytes());
+	for (size_t i = 1; i < COUNT; i += 2)
+		geiger_free(buffers[i]);
+	CHECK_EQ_PTR(gg_malloc_validate(), NULL);
+}
+
 /* The buffer needs fresh pages only for what the free run before them lacks. */
 TEST(a_buffer_takes_a_free_run_and_the_clean_one_behind_it)
 {
@@ -527,7 +551,9 @@ TEST(less_is_kept_near_the_limit_of_a_control_group)
 	begin();
 	CHECK_EQ_U64(gg_malloc_purge_allowance(0), 16 * slices_of_mib);
 	CHECK_EQ_U64(gg_malloc_purge_allowance(800 * slices_of_mib), 216 * slices_of_mib);
+	CHECK_EQ_U64(gg_malloc_purge_buffer_allowance(800 * slices_of_mib), 416 * slices_of_mib);
 	gg_malloc_purge_limit_bytes = 1024 * MIB;
+	CHECK_EQ_U64(gg_malloc_purge_buffer_allowance(800 * slices_of_mib), 32 * slices_of_mib);
 	CHECK_EQ_U64(gg_malloc_purge_allowance(800 * slices_of_mib), 32 * slices_of_mib);
 	CHECK_EQ_U64(gg_malloc_purge_allowance(890 * slices_of_mib), 6 * slices_of_mib);
 	CHECK_EQ_U64(gg_malloc_purge_allowance(1000 * slices_of_mib), 16);
