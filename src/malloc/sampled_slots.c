@@ -371,13 +371,13 @@ static bool purge_pages(struct slots *slots, const struct pages *pages, uint32_t
 }
 
 /* A look at all slabs. */
-struct look {
+struct slot_look {
 	bool at_once; /* however young pages are */
 	bool any;     /* memory went back */
 	uint32_t refusals;
 };
 
-static void purge_slab(struct slots *slots, struct look *look)
+static void purge_slab(struct slots *slots, struct slot_look *look)
 {
 	struct pages pages = pages_of(slots->slab);
 	uint64_t used[SLOT_WORDS], busy[SLOT_WORDS], ripe;
@@ -413,7 +413,7 @@ static void purge_slab(struct slots *slots, struct look *look)
 
 static GG_COLD bool purge_all(bool at_once)
 {
-	struct look look = { .at_once = at_once };
+	struct slot_look look = { .at_once = at_once };
 
 	if (gg_malloc_lock_is_mine(&gg_malloc_arena_lock))
 		return false;
