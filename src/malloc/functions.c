@@ -251,11 +251,13 @@ GG_MALLOC_NAME(aligned_alloc, geiger_aligned_alloc);
 GG_EXPORT int geiger_malloc_trim(void)
 {
 	struct gg_malloc_heap *heap = gg_malloc_heap_enter();
+	bool any;
 
 	if (heap != NULL) {
 		gg_malloc_heap_trim(heap);
 		gg_malloc_heap_leave(heap);
 	}
 	gg_malloc_heap_trim_orphan();
-	return gg_malloc_slots_purge() | gg_malloc_arena_purge();
+	any = gg_malloc_slots_purge();
+	return gg_malloc_arena_purge() || any ? 1 : 0;
 }
