@@ -183,6 +183,14 @@ static bool is_line(const char *text)
 	return strlen(text) < LINE_TEXT_MAX && strchr(text, '\n') == NULL;
 }
 
+/* `about` is for people, and may be a command whose arguments have lines or are long. */
+static void append_about(const char *about, struct gg_buf *out)
+{
+	for (size_t i = 0; about[i] != '\0' && i + 1 < LINE_TEXT_MAX; i++)
+		gg_buf_append(out, about[i] == '\n' ? " " : &about[i], 1);
+	gg_buf_append_text(out, "\n");
+}
+
 /* Builds what a file has: the head with a check sum, the texts, and the body. */
 static int pack(const struct gg_send_item *item, struct gg_buf *out)
 {
@@ -191,11 +199,11 @@ static int pack(const struct gg_send_item *item, struct gg_buf *out)
 
 	if (item->length > GG_SEND_BODY_MAX)
 		return -EFBIG;
-	if (!is_line(item->target) || !is_line(item->type) || !is_line(item->about) ||
-	    !is_line(item->owner))
+	if (!is_line(item->target) || !is_line(item->type) || !is_line(item->owner))
 		return -EINVAL;
-	gg_buf_printf(&rest, "%s\n%s\n%s\n%s\n%d\n", item->target, item->type, item->about,
-	              item->owner, item->is_gzip);
+	gg_buf_printf(&rest, "%s\n%s\n", item->target, item->type);
+	append_about(item->about, &rest);
+	gg_buf_printf(&rest, "%s\n%d\n", item->owner, item->is_gzip);
 	gg_buf_append(&rest, item->body, item->length);
 	if (rest.failed)
 		return -ENOMEM;

@@ -50,7 +50,10 @@ enum { GG_SEND_BODY_MAX = 64 << 20 };
 
 struct gg_send_queue;
 
-/* A body, and what its request needs.  The texts have no line breaks. */
+/*
+ * A body, and what its request needs.  The texts have no line breaks, except `about`, which gets
+ * spaces in their place and ends after 4 kB.
+ */
 struct gg_send_item {
 	const char *target; /* path and query of the request */
 	const char *type;   /* of the content */

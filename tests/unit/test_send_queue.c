@@ -20,6 +20,7 @@ static struct {
 	int next, attempts;
 	char seen[4096]; /* the bodies of all attempts */
 	char told[4096];
+	char about[8192];   /* of the last attempt */
 	uint64_t committed; /* by the caller's note */
 	int note_error;     /* of reading it */
 } world;
@@ -32,6 +33,7 @@ static void deliver(const struct gg_send_item *item, struct gg_send_answer *ret_
 		                               .retry_after_seconds = world.retry_after_seconds };
 	world.next += world.next < 63;
 	world.attempts++;
+	snprintf(world.about, sizeof(world.about), "%s", item->about);
 	snprintf(world.seen + strlen(world.seen), sizeof(world.seen) - strlen(world.seen), "%.*s,",
 	         (int)item->length, (const char *)item->body);
 }
@@ -118,6 +120,34 @@ TEST(bodies_leave_in_their_order)
 		CHECK_EQ_STR(world.seen, "one,two,three,");
 		CHECK_EQ_U64(gg_send_queue_counts(queue).delivered_count, 3);
 		CHECK_EQ_U64(gg_send_queue_counts(queue).waiting_count, 1);
+		gg_send_queue_free(queue);
+	}
+}
+
+/* A program's arguments may be a script of many lines. */
+TEST(a_command_with_lines_is_no_reason_to_lose_its_profile)
+{
+	for (int in_directory = 0; in_directory < 2; in_directory++) {
+		const char *folder = in_directory ? scratch_new_folder() : NULL;
+		char about[6000] = "python3 -c one\ntwo\n";
+		struct gg_send_item item = { .target = "/",
+			                     .type = "text",
+			                     .about = about,
+			                     .owner = "me",
+			                     .body = "one",
+			                     .length = 3 };
+		struct gg_send_queue *queue;
+		uint64_t number = 0;
+
+		begin();
+		memset(about + strlen(about), 'x', sizeof(about) - strlen(about) - 1);
+		queue = open_queue(folder, 1 << 20, false);
+		REQUIRE(gg_send_queue_put(queue, &item, &number, NULL) == 0);
+		gg_send_queue_commit(queue, number, false);
+		CHECK(gg_send_queue_pump(queue, GG_NS_PER_S, UINT64_MAX) == UINT64_MAX);
+		CHECK_EQ_STR(world.seen, "one,");
+		CHECK(strncmp(world.about, "python3 -c one two xxx", 22) == 0);
+		CHECK_EQ_U64(strlen(world.about), 4095);
 		gg_send_queue_free(queue);
 	}
 }
