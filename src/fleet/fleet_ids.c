@@ -5,6 +5,7 @@
  */
 #include "fleet/fleet_ids.h"
 
+#include <ctype.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -237,12 +238,14 @@ struct gg_fleet_stack_id gg_fleet_stack_id(const uint64_t *frames, size_t count)
 
 size_t gg_fleet_read_build_id(const char *hex, size_t length, uint8_t *bytes, size_t max)
 {
-	size_t count = length / 2 < max ? length / 2 : max;
-
-	for (size_t i = 0; i < count; i++) {
+	if (length % 2 != 0 || length / 2 > max)
+		return 0;
+	for (size_t i = 0; i < length / 2; i++) {
 		char digits[3] = { hex[2 * i], hex[2 * i + 1], '\0' };
 
+		if (!isxdigit((unsigned char)digits[0]) || !isxdigit((unsigned char)digits[1]))
+			return 0;
 		bytes[i] = (uint8_t)strtoul(digits, NULL, 16);
 	}
-	return count;
+	return length / 2;
 }

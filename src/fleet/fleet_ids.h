@@ -59,7 +59,10 @@ uint64_t gg_fleet_named_frame_id(const char *function, const char *file, uint32_
 /* Hashes the ids of the frames, the innermost (the function that allocates) first. */
 struct gg_fleet_stack_id gg_fleet_stack_id(const uint64_t *frames, size_t count);
 
-/* Reads the build-id of the table `frame`, which is hexadecimal; returns the number of bytes. */
+/*
+ * Reads the build-id of the table `frame`, which is hexadecimal, and returns the number of bytes.
+ * Returns 0 for any other text, which a sender may send, and for more than `max` bytes.
+ */
 size_t gg_fleet_read_build_id(const char *hex, size_t length, uint8_t *bytes, size_t max);
 
 /* SipHash-2-4 of bytes: the function of all ids above.  `key` has 16 bytes. */

@@ -2,16 +2,23 @@
 #include "fleet/fleet_symbols.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
+#include "base/time_units.h"
 #include "fleet/fleet_ids.h"
 #include "fleet/fleet_question.h"
 #include "fleet/fleet_schema.h"
 #include "fleet/fleet_statements.h"
 #include "format/import/elf_file.h"
 
-enum { FRAME_BUILD_ID_BYTES_MAX = 64, INSERT_BYTES = 4 << 20 };
+enum {
+	FRAME_BUILD_ID_BYTES_MAX = 64,
+	INSERT_BYTES = 4 << 20,
+	FETCH_SECONDS_MAX = 120, /* of one request */
+};
 
 /* The addresses of a module whose names are missing, in ascending order. */
 struct unnamed_frames {
@@ -27,6 +34,8 @@ struct naming {
 	const struct gg_fleet_symbols_plan *plan;
 	struct gg_elf_file *files; /* the build-ids of plan->files */
 	struct gg_buf rows;        /* of `symbol` */
+	struct gg_fleet_symbolized *result;
+	uint64_t fetch_ns; /* of the modules for which geiger sent requests to debuginfod */
 	struct gg_error *error;
 };
 
@@ -169,10 +178,38 @@ static bool is_named(const struct gg_symbol_frame *lines, size_t count)
 	return count > 0;
 }
 
+/* Returns the limits for the next module. */
+static struct gg_symbol_fetch_limits limits_of(const struct naming *naming)
+{
+	const struct gg_fleet_symbols_plan *plan = naming->plan;
+	double left_s = plan->fetch_seconds - (double)naming->fetch_ns / (double)GG_NS_PER_S;
+	bool is_over = naming->result->has_failed_fetch || left_s < 1 ||
+	               naming->result->fetch_count >= plan->fetch_count;
+
+	return (struct gg_symbol_fetch_limits){
+		.request_count = is_over ? 0 : plan->fetch_count - naming->result->fetch_count,
+		.seconds = (unsigned)fmin(fmax(left_s, 0), FETCH_SECONDS_MAX),
+		.bytes = plan->fetch_bytes,
+	};
+}
+
+static void note_fetches(struct naming *naming, const struct gg_symbols *symbols, uint64_t begin_ns)
+{
+	struct gg_symbol_fetches fetches = gg_symbols_fetches(symbols);
+
+	naming->result->fetch_count += fetches.request_count;
+	naming->result->unfetched_count += fetches.refused_count;
+	naming->result->has_failed_fetch |= fetches.has_failed;
+	if (fetches.request_count > 0)
+		naming->fetch_ns += gg_clock_monotonic_ns() - begin_ns;
+}
+
 /* Takes the names that a file, or the usual places, have for a module. */
 static int name_by(struct naming *naming, const char *path, struct unnamed_frames *unnamed,
                    struct gg_fleet_symbolized_module *module)
 {
+	const struct gg_symbol_fetch_limits limits = limits_of(naming);
+	uint64_t begin_ns = gg_clock_monotonic_ns();
 	const struct gg_symbol_module question = {
 		.path = path,
 		.kind = GG_SYMBOL_FILE,
@@ -182,13 +219,15 @@ static int name_by(struct naming *naming, const char *path, struct unnamed_frame
 		.address_count = unnamed->addresses.count,
 	};
 	const struct gg_symbol_options options = { .debug_dirs = naming->plan->debug_dirs,
-		                                   .offline = naming->plan->offline };
+		                                   .offline = naming->plan->offline,
+		                                   .fetch_limits = &limits };
 	const struct gg_symbol_outcome *outcome;
 	struct gg_symbols *symbols;
 	int status = gg_symbols_resolve(&symbols, &question, 1, &options, naming->error);
 
 	if (status < 0)
 		return status;
+	note_fetches(naming, symbols, begin_ns);
 	for (size_t i = 0; i < unnamed->frames.count; i++) {
 		const struct gg_symbol_frame *lines;
 		size_t count = gg_symbols_frames(symbols, 0, i, &lines);
@@ -230,7 +269,11 @@ static int name_module(struct naming *naming, struct gg_fleet_symbolized_module 
 			status = name_by(naming, naming->plan->files[i], &unnamed, module);
 	if (status == 0 && module->named_count < module->frame_count && unnamed.build_id_bytes > 0)
 		status = name_by(naming, module->path, &unnamed, module);
-	if (status == 0 && module->text == NULL && (module->text = strdup("")) == NULL)
+	if (status == 0 && module->text == NULL &&
+	    (module->text = strdup(unnamed.build_id_bytes > 0
+	                                   ? ""
+	                                   : "its senders sent no build-id in hexadecimal")) ==
+	            NULL)
 		status = no_memory(naming);
 	if (naming->plan->is_dry_run)
 		gg_buf_clear(&naming->rows);
@@ -255,7 +298,7 @@ static int read_files(struct naming *naming)
 int gg_fleet_symbolize(struct gg_clickhouse *store, const struct gg_fleet_symbols_plan *plan,
                        struct gg_fleet_symbolized *result, struct gg_error *error)
 {
-	struct naming naming = { .store = store, .plan = plan, .error = error };
+	struct naming naming = { .store = store, .plan = plan, .result = result, .error = error };
 	int status = gg_fleet_schema_check(store, plan->tenant, error);
 
 	if (status == 0)

@@ -14,6 +14,9 @@
  * Which frames  Those with a build-id that have no name, or only that of an address
  *               (base/address_name.h).  Frames of interpreters have the names of their sender.
  * Never wrong   A file names the frames of its own build-id alone (symbol/symbol.h).
+ * Limits        Senders choose build-ids and paths.  So a run asks debuginfod a limited number of
+ *               times, for a limited time, and for files of limited size.  After a failure it asks
+ *               no more.
  * Order         A row of `symbol` with the largest time stays.  These rows have the last time there
  *               is, so a sender without symbols does not replace them; the next run may.
  * Repeats       A run that was killed, or that runs twice at once, writes the same rows again.
@@ -36,6 +39,9 @@ struct gg_fleet_symbols_plan {
 	size_t file_count;
 	const char *const *debug_dirs; /* as in struct gg_symbol_options; ends with NULL; or NULL */
 	bool offline;                  /* no debuginfod */
+	unsigned fetch_count;          /* requests to debuginfod, at most */
+	double fetch_seconds;          /* all requests of the run together, at most */
+	uint64_t fetch_bytes;          /* of a file, at most */
 	bool is_dry_run;               /* finds names and writes none */
 };
 
@@ -51,6 +57,9 @@ struct gg_fleet_symbolized_module {
 struct gg_fleet_symbolized {
 	GG_ARRAY(struct gg_fleet_symbolized_module) modules; /* those with most frames first */
 	size_t frame_count, named_count;
+	unsigned fetch_count;   /* requests to debuginfod */
+	bool has_failed_fetch;  /* it did not answer, so the run sent no more requests */
+	size_t unfetched_count; /* requests that the limits, or that failure, did not allow */
 };
 
 /* -ENOENT: the store has no tables.  A module without a file is no error. */

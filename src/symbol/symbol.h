@@ -101,12 +101,20 @@ struct gg_symbol_outcome {
 	bool is_second_try;      /* without DWARF, as the first worker failed or took too long */
 };
 
+/* Limits of a run that fetches files by debuginfod, for build-ids that other machines chose. */
+struct gg_symbol_fetch_limits {
+	unsigned request_count; /* 0: the run sends none */
+	unsigned seconds;       /* of one request */
+	uint64_t bytes;         /* of one file */
+};
+
 struct gg_symbol_options {
 	const char *sysroot; /* root directory for all paths and symbolic links; NULL: / */
 	/* searched before /usr/lib/debug; ends with NULL; or NULL */
 	const char *const *debug_dirs;
-	const char *cache_dir;  /* NULL: gg_symbol_cache_default_dir(); "": no cache */
-	bool offline;           /* no debuginfod, even if DEBUGINFOD_URLS is set */
+	const char *cache_dir; /* NULL: gg_symbol_cache_default_dir(); "": no cache */
+	bool offline;          /* no debuginfod, even if DEBUGINFOD_URLS is set */
+	const struct gg_symbol_fetch_limits *fetch_limits; /* NULL: none */
 	unsigned workers;       /* maximum number at a time; 0: one for each processor */
 	unsigned limit_seconds; /* for one module; 0: 300 */
 	/*
@@ -130,6 +138,14 @@ GG_MUST_CHECK int gg_symbols_resolve(struct gg_symbols **ret_symbols,
                                      const struct gg_symbol_options *options,
                                      struct gg_error *error);
 void gg_symbols_free(struct gg_symbols *symbols);
+
+/* The requests of a run to debuginfod. */
+struct gg_symbol_fetches {
+	unsigned request_count, refused_count; /* refused: by the limits */
+	bool has_failed;                       /* no server answered, so the run sent no more */
+};
+
+struct gg_symbol_fetches gg_symbols_fetches(const struct gg_symbols *symbols);
 
 /* The memory that the answers take. */
 size_t gg_symbols_bytes(const struct gg_symbols *symbols);

@@ -47,6 +47,22 @@ TEST(ids_never_change)
 	CHECK_EQ_U64(gg_fleet_series_id(&series), UINT64_C(0xcbfc2aaaad1ac30b));
 }
 
+/* A sender may send any text. */
+TEST(what_is_no_build_id_is_none)
+{
+	static const char *const wrong[] = {
+		"", "5", "5f2", "xyzw", "5f 2c", "0x5f", "5f-c", "a/bc"
+	};
+	uint8_t bytes[4] = { 0 };
+
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++)
+		CHECK_EQ_U64(gg_fleet_read_build_id(wrong[i], strlen(wrong[i]), bytes, 4), 0);
+	/* A part of a longer one would be the build-id of another file. */
+	CHECK_EQ_U64(gg_fleet_read_build_id("0011223344", 10, bytes, 4), 0);
+	CHECK_EQ_U64(gg_fleet_read_build_id("5F2cA0", 6, bytes, 4), 3);
+	CHECK(bytes[0] == 0x5f && bytes[1] == 0x2c && bytes[2] == 0xa0);
+}
+
 TEST(the_order_of_labels_does_not_matter)
 {
 	const struct gg_fleet_label one[] = { { "zone", "eu" }, { "pod", "p1" } };

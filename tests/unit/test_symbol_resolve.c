@@ -364,7 +364,9 @@ TEST(what_only_a_symbol_table_told_is_not_kept)
 
 TEST(debuginfod_is_asked_when_its_servers_are_named)
 {
-	const struct gg_symbol_options options = { 0 };
+	struct gg_symbol_fetch_limits limits = { .seconds = 60 };
+	const struct gg_symbol_options options = { .cache_dir = "" };
+	const struct gg_symbol_options limited = { .cache_dir = "", .fetch_limits = &limits };
 	uint8_t build_id[FIXTURE_ID_MAX];
 	struct gg_symbol_module module = { .build_id = build_id };
 	char value[600];
@@ -393,6 +395,20 @@ TEST(debuginfod_is_asked_when_its_servers_are_named)
 	asked = fixture_ask_module(&f, module, outer, &options);
 	CHECK_MSG(asked.outcome.status == GG_SYMBOL_FULL, "%s", asked.outcome.text);
 	CHECK(asked.count > 0 && asked_is(&asked, asked.count - 1, "outer"));
+	/* Limits: the size of a file, and the number of requests. */
+	limits.bytes = 100;
+	limits.request_count = 5;
+	asked = fixture_ask_module(&f, module, outer, &limited);
+	CHECK_EQ_U64(asked.outcome.status, GG_SYMBOL_NO_FILE);
+	CHECK_CONTAINS(asked.outcome.text, "larger than the limit");
+	limits.bytes = 1 << 30;
+	limits.request_count = 0;
+	asked = fixture_ask_module(&f, module, outer, &limited);
+	CHECK_EQ_U64(asked.outcome.status, GG_SYMBOL_NO_FILE);
+	CHECK_CONTAINS(asked.outcome.text, "no request left");
+	limits.request_count = 1;
+	asked = fixture_ask_module(&f, module, outer, &limited);
+	CHECK_MSG(asked.outcome.status == GG_SYMBOL_FULL, "%s", asked.outcome.text);
 	unsetenv("DEBUGINFOD_URLS");
 	asked = fixture_ask_module(&f, module, outer, &options);
 	CHECK_EQ_U64(asked.outcome.status, GG_SYMBOL_NO_FILE);
@@ -457,6 +473,8 @@ TEST(a_silent_debuginfod_server_is_given_up_and_not_asked_again)
 	if (CHECK_EQ_I64(gg_symbols_resolve(&symbols, modules, MODULES, &options, NULL), 0)) {
 		for (size_t i = 0; i < MODULES; i++)
 			CHECK_CONTAINS(gg_symbols_outcome(symbols, i)->text, "did not answer");
+		CHECK_EQ_U64(gg_symbols_fetches(symbols).request_count, 1);
+		CHECK(gg_symbols_fetches(symbols).has_failed);
 		gg_symbols_free(symbols);
 	}
 	unsetenv("DEBUGINFOD_URLS");

@@ -53,9 +53,13 @@ static void close_file(struct gg_module_file *file)
  */
 static bool adopt(struct gg_module_file *file, int fd, const char *path)
 {
-	Elf *elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
+	struct stat properties;
+	Elf *elf = NULL;
 	GElf_Ehdr header;
 
+	/* Files of /proc are empty by their properties, and reading some of them has an effect. */
+	if (fstat(fd, &properties) == 0 && properties.st_size > 0)
+		elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
 	if (elf == NULL || elf_kind(elf) != ELF_K_ELF || gelf_getehdr(elf, &header) == NULL) {
 		if (elf != NULL)
 			elf_end(elf);
@@ -310,6 +314,7 @@ static bool find_by_link(struct file_search *search, const struct gg_symbol_opti
 
 static bool find_by_network(struct file_search *search, const struct gg_worker_task *task)
 {
+	const struct gg_symbol_fetch_limits *limits = task->options->fetch_limits;
 	struct gg_worker_shared *shared = task->shared;
 	int fd;
 
@@ -324,8 +329,15 @@ static bool find_by_network(struct file_search *search, const struct gg_worker_t
 		search->files->network_failed = true;
 		return false;
 	}
-	fd = gg_debuginfod_find(search->build_id, search->build_id_bytes);
-	if (fd == -ENOENT)
+	/* Relaxed: see worker.h. */
+	if (gg_add_relaxed(&shared->request_count, 1) >=
+	    (limits != NULL ? limits->request_count : UINT32_MAX)) {
+		search->files->has_no_request_left = true;
+		return false;
+	}
+	fd = gg_debuginfod_find(search->build_id, search->build_id_bytes, limits);
+	search->files->is_too_large = fd == -EFBIG;
+	if (fd == -ENOENT || fd == -EFBIG)
 		return false;
 	if (fd < 0) {
 		gg_store_relaxed(&shared->network_is_down, 1);

@@ -5,15 +5,20 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-static int open_below(const char *root, const char *path)
+enum { OPEN_FLAGS = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY };
+
+/*
+ * Finds a file below a root and returns a descriptor that has only its place (O_PATH), or -Exxx.
+ */
+static int find_below(const char *root, const char *path)
 {
-	const struct open_how how = { .flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY,
-		                      .resolve = RESOLVE_IN_ROOT };
+	const struct open_how how = { .flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT };
 	GG_CLEANUP(gg_buf_done) struct gg_buf joined = { 0 };
 	int root_fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC), fd, status;
 
@@ -33,31 +38,57 @@ static int open_below(const char *root, const char *path)
 	gg_buf_printf(&joined, "%s/%s", root, path);
 	if (joined.failed)
 		return -ENOMEM;
-	fd = open(joined.data, (int)how.flags);
+	fd = open(joined.data, O_PATH | O_CLOEXEC);
 	return fd < 0 ? -errno : fd;
+}
+
+/* Returns 0 for a regular file. */
+static int check_regular(int fd)
+{
+	struct stat properties;
+
+	if (fstat(fd, &properties) < 0)
+		return -errno;
+	if (S_ISLNK(properties.st_mode)) /* with O_NOFOLLOW alone */
+		return -ELOOP;
+	return S_ISREG(properties.st_mode) ? 0 : -EINVAL;
+}
+
+/*
+ * Opens the file of an O_PATH descriptor, which it closes, if the file is regular.  Opening a
+ * device may already do something, such as rewind a tape or start a watchdog.  Without /proc the
+ * function opens `path`, unless that is NULL.
+ */
+static int open_regular(int place_fd, const char *path)
+{
+	char name[32];
+	int status = check_regular(place_fd), fd = -1;
+
+	snprintf(name, sizeof(name), "/proc/self/fd/%d", place_fd);
+	if (status == 0) {
+		fd = open(name, OPEN_FLAGS);
+		if (fd < 0 && errno == ENOENT && path != NULL)
+			fd = open(path, OPEN_FLAGS);
+		status = fd < 0 ? -errno : 0;
+	}
+	close(place_fd);
+	return status < 0 ? status : fd;
 }
 
 int gg_sysroot_path_open(const char *root, const char *path)
 {
-	struct stat properties;
-	int fd;
+	int fd = root != NULL ? find_below(root, path) : open(path, O_PATH | O_CLOEXEC);
 
-	if (root != NULL) {
-		fd = open_below(root, path);
-	} else {
-		/*
-		 * O_NONBLOCK: a path in a profile may name a FIFO, whose open() would wait for a
-		 * writer forever.
-		 */
-		fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-		if (fd < 0)
-			fd = -errno;
-	}
-	if (fd >= 0 && (fstat(fd, &properties) < 0 || !S_ISREG(properties.st_mode))) {
-		close(fd);
-		return -EINVAL;
-	}
-	return fd;
+	if (fd < 0)
+		return root != NULL ? fd : -errno;
+	return open_regular(fd, root == NULL ? path : NULL);
+}
+
+int gg_sysroot_path_open_own(const char *path)
+{
+	int fd = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+
+	return fd < 0 ? -errno : open_regular(fd, path);
 }
 
 void gg_sysroot_path_append_hex(struct gg_buf *out, const uint8_t *bytes, size_t count)

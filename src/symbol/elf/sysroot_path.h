@@ -11,10 +11,14 @@
 
 /*
  * Opens a regular file for reading and returns its descriptor or -Exxx.  With a root, the path and
- * all symbolic links on it resolve as if the root were /. The call never blocks; for anything but a
- * regular file it returns -EINVAL.
+ * all symbolic links on it resolve as if the root were /.  Anything but a regular file is not
+ * opened: a path may come from a profile of another machine, and name a FIFO or a device.  It
+ * returns -EINVAL then.  A root needs /proc.
  */
 int gg_sysroot_path_open(const char *root, const char *path);
+
+/* Does so without a root, and for a path that is no symbolic link: -ELOOP. */
+int gg_sysroot_path_open_own(const char *path);
 
 /* Appends two hexadecimal digits for each byte. */
 void gg_sysroot_path_append_hex(struct gg_buf *out, const uint8_t *bytes, size_t count);

@@ -60,11 +60,11 @@ static int check_file(int fd, const char *path)
 
 int gg_perf_map_open(const char *root, const char *path)
 {
-	const int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW;
-	int fd = root != NULL ? gg_sysroot_path_open(root, path) : open(path, flags), status;
+	int fd = root != NULL ? gg_sysroot_path_open(root, path) : gg_sysroot_path_open_own(path);
+	int status;
 
-	if (fd < 0 && root == NULL)
-		return errno == ELOOP ? -EPERM : -errno;
+	if (fd == -ELOOP && root == NULL)
+		return -EPERM;
 	status = fd >= 0 ? check_file(fd, path) : fd;
 	if (fd >= 0 && status < 0)
 		close(fd);

@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -319,6 +320,19 @@ static int prepare(struct run *run, size_t count)
 	return 0;
 }
 
+static void count_requests(struct run *run)
+{
+	const struct gg_symbol_fetch_limits *limits = run->options.fetch_limits;
+	unsigned count = gg_load_relaxed(&run->shared->request_count); /* see worker.h */
+	unsigned most = limits != NULL ? limits->request_count : UINT_MAX;
+
+	run->symbols->fetches = (struct gg_symbol_fetches){
+		.request_count = count < most ? count : most,
+		.refused_count = count < most ? 0 : count - most,
+		.has_failed = gg_load_relaxed(&run->shared->network_is_down) != 0, /* see there */
+	};
+}
+
 static void clean_up(struct run *run)
 {
 	kill_all(run);
@@ -335,7 +349,7 @@ int gg_symbols_resolve(struct gg_symbols **ret_symbols, const struct gg_symbol_m
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf cache_dir = { 0 };
 	struct run run = { .modules = modules };
-	bool cache_grew;
+	bool cache_grew, has_shared;
 	int status = -ENOMEM;
 
 	if (options != NULL)
@@ -349,8 +363,10 @@ int gg_symbols_resolve(struct gg_symbols **ret_symbols, const struct gg_symbol_m
 		status = prepare(&run, module_count);
 	if (status == 0)
 		status = work(&run);
-	cache_grew = run.shared != MAP_FAILED && run.shared != NULL &&
-	             gg_load_relaxed(&run.shared->cache_grew) != 0;
+	has_shared = run.shared != MAP_FAILED && run.shared != NULL;
+	cache_grew = has_shared && gg_load_relaxed(&run.shared->cache_grew) != 0;
+	if (has_shared && status == 0)
+		count_requests(&run);
 	clean_up(&run);
 	if (status < 0) {
 		gg_symbols_free(run.symbols);

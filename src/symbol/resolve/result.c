@@ -88,6 +88,11 @@ void gg_symbols_free(struct gg_symbols *symbols)
 	free(symbols);
 }
 
+struct gg_symbol_fetches gg_symbols_fetches(const struct gg_symbols *symbols)
+{
+	return symbols->fetches;
+}
+
 size_t gg_symbols_bytes(const struct gg_symbols *symbols)
 {
 	size_t bytes = sizeof(*symbols);

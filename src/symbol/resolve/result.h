@@ -28,6 +28,7 @@ struct gg_module_result {
 };
 
 struct gg_symbols {
+	struct gg_symbol_fetches fetches;
 	size_t count;
 	struct gg_module_result results[];
 };

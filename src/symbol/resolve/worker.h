@@ -21,6 +21,13 @@ struct gg_worker_shared {
 	uint32_t network_is_down;
 
 	/*
+	 * The requests to debuginfod that workers have begun, or were about to begin when they saw
+	 * the limit.  Relaxed: the sum alone counts, and the parent loads it after the last worker
+	 * was reaped.
+	 */
+	uint32_t request_count;
+
+	/*
 	 * Not 0: a worker has written to the cache, so the cache may have to be trimmed.  Relaxed:
 	 * the parent loads it after the last worker was reaped.
 	 */
