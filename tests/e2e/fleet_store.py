@@ -8,9 +8,12 @@ into it.  GEIGER is the command.
 import contextlib
 import http.client
 import os
+import random
 import shutil
 import signal
+import socket
 import subprocess
+import threading
 import time
 import urllib.error
 import urllib.parse
@@ -121,6 +124,95 @@ class Receiver:
             if line.startswith(name + " "):
                 return float(line.split()[1])
         return None
+
+
+class Tmpfs:
+    """A small disk; .is_there says whether the kernel lets us have one."""
+
+    def __init__(self, folder, size):
+        self.folder = os.path.abspath(folder)
+        os.makedirs(self.folder)
+        self.is_there = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", self.folder],
+                                       capture_output=True, check=False).returncode == 0
+
+    def fill(self, room=0):
+        """Leaves about so many bytes."""
+        path = os.path.join(self.folder, "ballast")
+        file = os.open(path, os.O_WRONLY | os.O_CREAT)
+        with contextlib.suppress(OSError):
+            while os.write(file, bytes(1024)):
+                pass
+        os.ftruncate(file, max(os.fstat(file).st_size - room, 0))
+        os.close(file)
+
+    def free(self):
+        os.unlink(os.path.join(self.folder, "ballast"))
+
+    def done(self):
+        if self.is_there:
+            subprocess.run(["umount", "-l", self.folder], check=False)
+
+
+class Network(threading.Thread):
+    """A network to an address: each connection waits, some go nowhere, and none if it is cut."""
+
+    def __init__(self, target, delay=0.0, loss=0.0, seed=1):
+        super().__init__(daemon=True)
+        self.target, self.delay, self.loss = target, delay, loss
+        self.draw = random.Random(seed)
+        self.is_cut = False
+        self.lost = 0
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.address = f"127.0.0.1:{self.listener.getsockname()[1]}"
+        self.start()
+
+    def run(self):
+        while True:
+            try:
+                client, _ = self.listener.accept()
+            except OSError:
+                return
+            if self.is_cut:
+                client.close()
+                continue
+            # Lost requests and lost answers, of which the receiver has the message.
+            fate = "request" if self.draw.random() < self.loss else \
+                "answer" if self.draw.random() < self.loss else "good"
+            self.lost += fate != "good"
+            threading.Thread(target=self.carry, args=(client, fate), daemon=True).start()
+
+    def cut(self, seconds):
+        """No connection is made for that long; those that there are end."""
+        self.is_cut = True
+        threading.Timer(seconds, lambda: setattr(self, "is_cut", False)).start()
+
+    def carry(self, client, fate):
+        if fate == "request":
+            time.sleep(self.delay)
+            client.close()
+            return
+        host, port = self.target.split(":")
+        server = socket.create_connection((host, int(port)))
+        back = threading.Thread(target=self.pump, args=(server, client, fate == "good"), daemon=True)
+        back.start()
+        self.pump(client, server, True)
+        back.join()
+        client.close()
+        server.close()
+
+    def pump(self, source, sink, carries):
+        try:
+            while data := source.recv(65536):
+                time.sleep(self.delay)
+                if not carries or self.is_cut:
+                    break
+                sink.sendall(data)
+        except OSError:
+            pass
+        try:
+            sink.shutdown(socket.SHUT_RDWR if not carries or self.is_cut else socket.SHUT_WR)
+        except OSError:
+            pass
 
 
 def remove(folder):

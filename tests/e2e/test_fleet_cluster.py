@@ -7,18 +7,16 @@ some slots.  FLEET_ROUNDS is the number of rounds.  Each shard has a receiver of
 inserts into either replica.
 """
 
-import contextlib
 import os
 import random
 import signal
-import socket
 import subprocess
 import sys
 import threading
 import time
 
 from fleet_cluster import Cluster, lacks
-from fleet_store import Receiver, wait_for
+from fleet_store import Network, Receiver, Tmpfs, wait_for
 from sentences import check, in_scratch, skip
 from test_fleet_write import profile_sums
 
@@ -140,67 +138,10 @@ def verify(cluster, services):
     return problems
 
 
-class Bad(threading.Thread):
-    """A network between a sender and a receiver: each connection waits, and some go nowhere."""
-
-    def __init__(self, target, delay, loss, seed):
-        super().__init__(daemon=True)
-        self.target, self.delay, self.loss = target, delay, loss
-        self.draw = random.Random(seed)
-        self.is_cut = False
-        self.lost = 0
-        self.listener = socket.create_server(("127.0.0.1", 0))
-        self.address = f"127.0.0.1:{self.listener.getsockname()[1]}"
-        self.start()
-
-    def run(self):
-        while True:
-            try:
-                client, _ = self.listener.accept()
-            except OSError:
-                return
-            if self.is_cut:
-                client.close()
-                continue
-            # Lost requests and lost answers, of which the receiver has the message.
-            fate = "request" if self.draw.random() < self.loss else \
-                "answer" if self.draw.random() < self.loss else "good"
-            self.lost += fate != "good"
-            threading.Thread(target=self.carry, args=(client, fate), daemon=True).start()
-
-    def carry(self, client, fate):
-        if fate == "request":
-            time.sleep(self.delay)
-            client.close()
-            return
-        host, port = self.target.split(":")
-        server = socket.create_connection((host, int(port)))
-        back = threading.Thread(target=self.pump, args=(server, client, fate == "good"), daemon=True)
-        back.start()
-        self.pump(client, server, True)
-        back.join()
-        client.close()
-        server.close()
-
-    def pump(self, source, sink, carries):
-        try:
-            while data := source.recv(65536):
-                time.sleep(self.delay)
-                if not carries:
-                    break
-                sink.sendall(data)
-        except OSError:
-            pass
-        try:
-            sink.shutdown(socket.SHUT_RDWR if not carries else socket.SHUT_WR)
-        except OSError:
-            pass
-
-
 def test_network(receivers, services):
     """A fifth of the requests and of the answers lost, a delay of 2 s on each way, and a cut."""
     receiver = receivers[1]
-    bad = Bad(receiver.address, 2.0 if ROUNDS >= 50 else 0.3, 0.2, 7)
+    bad = Network(receiver.address, 2.0 if ROUNDS >= 50 else 0.3, 0.2, 7)
     done, tries = None, 0
     for number in range(6 if ROUNDS >= 50 else 3):
         service = f"network{number}"
@@ -215,27 +156,6 @@ def test_network(receivers, services):
                 break
     bad.listener.close()
     return None if done.returncode == 0 else f"{tries} tries: {done.stderr}"
-
-
-class Tmpfs:
-    """A small disk; .is_there says whether the kernel lets us have one."""
-
-    def __init__(self, folder, size):
-        self.folder = os.path.abspath(folder)
-        os.makedirs(self.folder)
-        self.is_there = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", self.folder],
-                                       capture_output=True, check=False).returncode == 0
-
-    def fill(self):
-        file = os.open(os.path.join(self.folder, "ballast"), os.O_WRONLY | os.O_CREAT)
-        with contextlib.suppress(OSError):
-            while os.write(file, bytes(1024)):
-                pass
-        os.close(file)
-
-    def done(self):
-        if self.is_there:
-            subprocess.run(["umount", "-l", self.folder], check=False)
 
 
 def test_full_disks(cluster, services):
@@ -254,10 +174,10 @@ def test_full_disks(cluster, services):
                    "full", "--state", os.path.join(spool.folder, "state"), "--timeout", "3s", "--flush", "1s"]
         refused = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False,
                                  env={**os.environ, **environment})
-        os.unlink(os.path.join(spool.folder, "ballast"))
+        spool.free()
         waits = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
         status = receiver.get("/metrics")[2].decode()
-        os.unlink(os.path.join(small.folder, "ballast"))
+        small.free()
         # The receiver asks to wait for a minute.
         done = subprocess.run([*command[:-1], "200s"], capture_output=True, text=True, timeout=300, check=False)
         problem = None if receiver.is_drained() else "segments wait"

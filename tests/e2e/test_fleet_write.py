@@ -20,7 +20,7 @@ import sys
 import threading
 import time
 
-from fleet_store import Receiver, Store, remove, wait_for
+from fleet_store import Network, Receiver, Store, Tmpfs, remove, wait_for
 from sentences import check, in_scratch, skip
 
 GEIGER = os.environ["GEIGER"]
@@ -165,6 +165,40 @@ def functions_of(store, service):
     return {row["function"] for row in json.loads(done.stdout)["rows"]} if done.returncode == 0 else {done.stderr}
 
 
+def test_fetches(store):
+    """Senders choose build-ids and paths; requests to debuginfod have a limit."""
+    asked = []
+
+    class Nothing(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):  # pylint: disable=invalid-name
+            asked.append(self.path)
+            self.send_error(404)
+
+        def log_message(self, *arguments):
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Nothing)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    os.mkfifo("fifo")
+    rows = [(f"{number:040x}", os.path.abspath("fifo")) for number in range(1, 7)] + [("no\x1bhex", "/x")]
+    for number, (build_id, module) in enumerate(rows):
+        store.ask(f"INSERT INTO frame VALUES (202611, {number + 1}, '{build_id}', 16, '{module}')")
+    environment = {**os.environ, "DEBUGINFOD_URLS": f"http://127.0.0.1:{server.server_address[1]}",
+                   "DEBUGINFOD_CACHE_PATH": os.path.abspath("debuginfod")}
+    done = subprocess.run([GEIGER, "fleet", "symbols", "--store", store.folder, "--fetch-most", "3"], text=True,
+                          capture_output=True, timeout=120, check=False, env=environment)
+    server.shutdown()
+    store.ask("ALTER TABLE frame DELETE WHERE month = 202611 AND frame < 10")
+    if not asked:
+        skip("what senders chose costs a limited number of requests", "no libdebuginfod")
+        return
+    check("what senders chose costs a limited number of requests", None if done.returncode == 0 else done.stderr,
+          None if len({path.split("/")[2] for path in asked}) == 3 else str(asked),
+          None if "sent debuginfod 3 requests" in done.stdout else done.stdout)
+    check("a text that is no build-id is named as one", None if "no build-id" in done.stdout else done.stdout,
+          None if "\x1b" not in done.stdout else "it writes to the terminal")
+
+
 def test_symbols(store, receiver):
     """A host runs a stripped program; the operator has the debug file, and another build."""
     program, other = os.path.abspath("another-build"), os.environ["GEIGER"]
@@ -211,6 +245,7 @@ def test_symbols(store, receiver):
     receiver.is_drained()
     again = functions_of(store, "stripped")
     check("a sender without symbols does not take names away", None if again == after else str(again ^ after))
+    test_fetches(store)
     bad = fleet("symbols", __file__, "--store", store.folder)
     check("a file that is no program is refused", None if bad.returncode != 0 and "no ELF file" in bad.stderr
           else bad.stderr)
@@ -472,6 +507,112 @@ def test_store_outage(store):
           None if done.returncode == 0 else done.stderr, None if waits else "no segment waits",
           *compare(store, "off", "p.geiger"))
     again.kill()
+
+
+def test_connections(store):
+    """The network between sender and receiver is cut, and that between receiver and store."""
+    seconds = float(os.environ.get("FLEET_CUT", "2"))
+    to_store = Network(store.url.removeprefix("http://"))
+    receiver = Receiver(f"http://default:{store.password}@{to_store.address}", "segments-cut")
+    receiver.start()
+    to_receiver = Network(receiver.address)
+    program = subprocess.Popen([GEIGER, "record", "-q", "-o", "cut.geiger", "--interval", "16KiB", "--send",
+                                f"fleet://{to_receiver.address}", "--slot", "1s", "--service", "cut", "--state",
+                                "state-cut", "--", os.environ["FLEET_PROGRAM"], str(int(2 * seconds + 2))],
+                               stderr=subprocess.DEVNULL)
+    time.sleep(1.5)
+    for network in (to_receiver, to_store):
+        network.cut(seconds)
+        time.sleep(seconds)
+    program.wait(120)
+    later = send("cut.geiger", receiver, "cut", "--slot", "1s")
+    drained = receiver.is_drained()
+    check("a network that is cut loses and doubles nothing", None if later.returncode == 0 else later.stderr,
+          None if drained else "segments wait", *compare(store, "cut", "cut.geiger"))
+    receiver.kill()
+
+
+def test_full_disk(store):
+    """The receiver's disk has room for a part of a segment."""
+    disk = Tmpfs("small-disk", "4m")
+    try:
+        if not disk.is_there:
+            skip("a full disk keeps no part of a slot", "no tmpfs")
+            return
+        receiver = Receiver(store.folder, os.path.join(disk.folder, "segments"))
+        receiver.start()
+        problems = []
+        for room in (4 << 10, 48 << 10, 96 << 10):
+            disk.fill(room)
+            done = send("p.geiger", receiver, "full", "--timeout", "3s", "--flush", "1s")
+            there = os.listdir(receiver.folder)
+            disk.free()
+            problems += [None if done.returncode != 0 else f"there is room in {room} bytes",
+                         *[f"{name} is left" for name in there if "part" in name or "tmp" in name]]
+        refused = 'reason="disk"} 0' not in receiver.get("/metrics")[2].decode()
+        receiver.kill()
+        receiver.start()  # it would ask to wait for a minute
+        remove("state-full")
+        done = send("p.geiger", receiver, "full")
+        drained = receiver.is_drained()
+        check("a full disk keeps no part of a slot, and the slot comes again", *problems,
+              None if refused else "no refusal was counted", None if done.returncode == 0 else done.stderr,
+              None if drained else "segments wait", *compare(store, "full", "p.geiger"))
+        receiver.kill()
+    finally:
+        disk.done()
+
+
+def test_two_receivers(store):
+    """Two receivers serve one store at once; a sender goes from one to the other."""
+    receivers = [Receiver(store.folder, f"segments-two-{number}") for number in range(2)]
+    for receiver in receivers:
+        receiver.start()
+    program = subprocess.Popen([GEIGER, "record", "-q", "-o", "two.geiger", "--interval", "16KiB", "--send",
+                                f"fleet://{receivers[0].address}", "--slot", "1s", "--service", "two", "--state",
+                                "state-two", "--", os.environ["FLEET_PROGRAM"], "4"], stderr=subprocess.DEVNULL)
+    # Meanwhile the same profile comes to both, from senders that know nothing of each other.
+    sends = [threading.Thread(target=send, args=("p.geiger", receiver, "both", "--state", f"state-both-{number}"))
+             for number, receiver in enumerate(receivers)]
+    for thread in sends:
+        thread.start()
+    time.sleep(2)
+    receivers[0].kill()  # with what it has not inserted
+    program.wait(120)
+    for thread in sends:
+        thread.join()
+    rest = send("two.geiger", receivers[1], "two", "--slot", "1s")
+    again = send("p.geiger", receivers[1], "both", "--state", "state-both-0")
+    receivers[0].start()
+    drained = all(receiver.is_drained() for receiver in receivers)
+    check("two receivers of one store lose and double nothing, whichever of them a sender asks",
+          None if rest.returncode == again.returncode == 0 else rest.stderr + again.stderr,
+          None if drained else "segments wait", *compare(store, "two", "two.geiger"), *compare(store, "both", "p.geiger"))
+    for receiver in receivers:
+        receiver.kill()
+
+
+def test_short_programs(store, receiver):
+    """Programs that end within a slot, and their sizes."""
+    receiver.start()
+    size = 48 << 20
+    body = f"import os\nblock = bytearray({size})\nfor at in range(0, {size}, 4096): block[at] = 1\nos._exit(0)\n"
+    shared = ["--send", f"fleet://{receiver.address}", "--slot", "1d", "--service", "short", "--state", "state-short"]
+    done = subprocess.run([GEIGER, "record", "-q", "-o", "short.geiger", *shared, "--", "/usr/bin/python3", "-S", "-c", body],
+                          capture_output=True, text=True, timeout=120, check=False)
+    later = send("short.geiger", receiver, "short", "--slot", "1d")
+    loaded = fleet("load", "short.geiger", "--store", store.folder, "--service", "short-loaded", "--host", "x")
+    receiver.is_drained()
+    rows = store.ask(f"SELECT processes, rss, live_bytes FROM process FINAL WHERE {ours('short')}")
+    rss = store.number(f"SELECT sum(rss) FROM process FINAL WHERE {ours('short-loaded')}")
+    allocated = both_sums(store, "allocated", ours("short"))[1]
+    check("a program that is shorter than a slot is none at the slot's end, and what it allocated counts",
+          None if done.returncode == later.returncode == 0 else done.stderr + later.stderr,
+          *[f"its row is {row}" for row in rows if row != ["0", "0", "0"]],
+          None if allocated >= size else f"it allocated {allocated}")
+    check("the size of a short program's profile is the largest that the kernel saw",
+          None if loaded.returncode == 0 else loaded.stderr, None if size < rss < 3 * size else f"{rss} bytes")
+    receiver.kill()
 
 
 # --- limits, tokens, tenants ---
@@ -799,6 +940,10 @@ def main():
         test_sender_kills(store, receiver)
         test_outage(store, receiver)
         test_store_outage(store)
+        test_connections(store)
+        test_full_disk(store)
+        test_two_receivers(store)
+        test_short_programs(store, receiver)
         slow = test_slow_clients(store)
         test_failing_tenant()
         test_limits(store)
