@@ -416,22 +416,35 @@ struct form_part {
 	size_t length;
 };
 
-/* The name of a part in its head, by Content-Disposition. */
+/* The value of a parameter, which may be quoted. */
+static void set_part_name(const char *at, const char *end, struct form_part *part)
+{
+	bool is_quoted = at < end && *at == '"';
+	const char *first = is_quoted ? at + 1 : at;
+
+	for (at = first; at < end && (is_quoted ? *at != '"' : strchr("; \t\r\n", *at) == NULL);)
+		at++;
+	if (is_quoted && at == end)
+		return;
+	part->name = first;
+	part->name_length = (size_t)(at - first);
+}
+
+/* The name of a part in its head, by Content-Disposition.  `filename` ends in the same letters. */
 static void find_part_name(const char *head, size_t length, struct form_part *part)
 {
-	static const char mark[] = " name=\"";
-	const char *at = memmem(head, length, mark, strlen(mark)), *end;
+	static const char mark[] = "name=";
+	const char *end = head + length, *at = head;
 
-	if (at == NULL)
-		at = memmem(head, length, ";name=\"", strlen(mark));
-	if (at == NULL)
-		return;
-	at += strlen(mark);
-	end = memchr(at, '"', (size_t)(head + length - at));
-	if (end == NULL)
-		return;
-	part->name = at;
-	part->name_length = (size_t)(end - at);
+	while ((at = memmem(at, (size_t)(end - at), mark, strlen(mark))) != NULL) {
+		bool is_name = at > head && strchr("; \t", at[-1]) != NULL;
+
+		at += strlen(mark);
+		if (is_name) {
+			set_part_name(at, end, part);
+			return;
+		}
+	}
 }
 
 /* Takes the next part off; 1, 0 at the end, or -EBADMSG. */

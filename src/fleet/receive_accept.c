@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -684,6 +685,17 @@ bool gg_receive_refuse_early(struct gg_receive *receive, const struct gg_receive
 	return true;
 }
 
+/* gg_input finds compression by the bytes, so the header only tells what it cannot read. */
+static bool knows_encoding(const char *encoding)
+{
+	static const char *const known[] = { "", "identity", "gzip", "x-gzip", "zstd" };
+
+	for (size_t i = 0; encoding != NULL && i < GG_COUNT(known); i++)
+		if (strcasecmp(encoding, known[i]) == 0)
+			return true;
+	return encoding == NULL;
+}
+
 /* The body without its gzip.  The input owns the bytes. */
 static int unpack(struct gg_input **ret_input, const struct gg_receive_request *request,
                   const uint8_t **ret_bytes, size_t *ret_length, struct gg_error *error)
@@ -711,6 +723,17 @@ static void take_body(struct gg_receive *receive, const struct gg_receive_reques
 	if (request->length > GG_FLEET_BODY_MAX) {
 		gg_receive_count(receive, &receive->counts.refused_large);
 		gg_receive_answer_with(answer, 413, "the body is too large");
+		return;
+	}
+	if (!knows_encoding(request->encoding)) {
+		gg_receive_count(receive, &receive->counts.refused_bad);
+		gg_receive_answer_with(answer, 415,
+		                       "this Content-Encoding is not taken: send gzip, or none");
+		return;
+	}
+	if (request->length == 0 && gg_receive_may_be_empty(request)) {
+		gg_receive_count(receive, &receive->counts.foreign_other);
+		answer->status = 200;
 		return;
 	}
 	if (request->length == 0) {

@@ -25,6 +25,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/clock.h"
 #include "base/hash.h"
@@ -35,6 +36,7 @@
 #include "fleet/foreign_profile.h"
 #include "fleet/foreign_request.h"
 #include "fleet/receive_internal.h"
+#include "format/codec/wire_writer.h"
 #include "send/fleet_slots.h"
 
 enum {
@@ -58,6 +60,20 @@ static bool is_otlp(const char *path)
 bool gg_receive_is_foreign(const char *path)
 {
 	return strcmp(path, push_path) == 0 || strcmp(path, ingest_path) == 0 || is_otlp(path);
+}
+
+static bool is_json(const struct gg_receive_request *request)
+{
+	static const char type[] = "application/json";
+
+	return request->content_type != NULL &&
+	       strncasecmp(request->content_type, type, strlen(type)) == 0;
+}
+
+bool gg_receive_may_be_empty(const struct gg_receive_request *request)
+{
+	return (strcmp(request->path, push_path) == 0 || is_otlp(request->path)) &&
+	       !is_json(request);
 }
 
 /* A request on its way. */
@@ -638,7 +654,11 @@ static bool store_profile(struct foreign *foreign, const struct gg_importer *imp
 		gg_receive_answer_with(foreign->answer, 400, "a profile has too many processes");
 		is_stored = false;
 	}
-	is_stored = is_stored && store_processes(foreign);
+	/* The samples of OTLP have the labels of their process, so there is no process without. */
+	if (importer == &gg_importer_otlp && foreign->profile.rows.count == 0)
+		gg_receive_count(receive, &receive->counts.foreign_other);
+	else
+		is_stored = is_stored && store_processes(foreign);
 	gg_foreign_profile_done(&foreign->profile);
 	return is_stored;
 }
@@ -679,8 +699,6 @@ void gg_receive_foreign(struct gg_receive *receive, const struct gg_receive_requ
 	GG_CLEANUP(gg_buf_done) struct gg_buf whole = { 0 };
 	struct gg_foreign_request parsed = { 0 };
 	struct gg_error error = { 0 };
-	bool is_json = request->content_type != NULL &&
-	               strncmp(request->content_type, "application/json", 16) == 0;
 	int status;
 
 	/* The labels of /ingest are in its address. */
@@ -710,7 +728,8 @@ void gg_receive_foreign(struct gg_receive *receive, const struct gg_receive_requ
 			                                  .content_type = request->content_type };
 
 		status = strcmp(request->path, push_path) == 0
-		                 ? gg_foreign_request_push(&parsed, bytes, length, is_json, &error)
+		                 ? gg_foreign_request_push(&parsed, bytes, length, is_json(request),
+		                                           &error)
 		                 : gg_foreign_request_ingest(&parsed, &ingest, bytes, length,
 		                                             &error);
 		if (status < 0) {
@@ -774,33 +793,39 @@ void gg_receive_scraped(struct gg_receive *receive)
 
 /* --- answers -------------------------------------------------------------------------------- */
 
-/* The codes of Connect, by which agents of Pyroscope decide whether they try again. */
-static const char *code_of(unsigned status)
+/*
+ * The codes of gRPC, by which agents decide whether they try again: Connect has their names, and
+ * OTLP their numbers.
+ */
+struct answer_code {
+	unsigned status;
+	int number;
+	const char *name;
+};
+
+static const struct answer_code *code_of(unsigned status)
 {
-	switch (status) {
-	case 400:
-		return "invalid_argument";
-	case 401:
-		return "unauthenticated";
-	case 403:
-		return "permission_denied";
-	case 405:
-		return "unimplemented";
-	case 413:
-	case 429:
-		return "resource_exhausted";
-	case 503:
-		return "unavailable";
-	default:
-		return "internal";
-	}
+	static const struct answer_code codes[] = {
+		{ 400, 3, "invalid_argument" },
+		{ 401, 16, "unauthenticated" },
+		{ 403, 7, "permission_denied" },
+		{ 405, 12, "unimplemented" },
+		{ 413, 8, "resource_exhausted" },
+		{ 415, 3, "invalid_argument" },
+		{ 429, 8, "resource_exhausted" },
+		{ 503, 14, "unavailable" },
+		{ 0, 13, "internal" },
+	};
+	size_t i = 0;
+
+	while (codes[i].status != 0 && codes[i].status != status)
+		i++;
+	return &codes[i];
 }
 
 void gg_receive_foreign_answer(const struct gg_receive_request *request,
                                struct gg_receive_answer *answer)
 {
-	bool is_json = request->content_type != NULL &&
-	               strncmp(request->content_type, "application/json", 16) == 0;
 	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
 	struct gg_json json = { .out = &text };
 
@@ -808,22 +833,29 @@ void gg_receive_foreign_answer(const struct gg_receive_request *request,
 		return;
 	if (answer->status == 200) { /* an empty message */
 		gg_buf_clear(&answer->body);
-		if (is_json)
+		if (is_json(request))
 			gg_buf_append_text(&answer->body, "{}");
-		answer->type = is_json                  ? "application/json"
+		answer->type = is_json(request)         ? "application/json"
 		               : is_otlp(request->path) ? "application/x-protobuf"
 		                                        : "application/proto";
 		return;
 	}
-	if (is_otlp(request->path))
-		return;
 	if (answer->body.length > 0 && answer->body.data[answer->body.length - 1] == '\n')
 		answer->body.data[--answer->body.length] = '\0';
-	gg_json_open(&json, NULL, '{');
-	gg_json_text(&json, "code", code_of(answer->status));
-	gg_json_text(&json, "message", gg_buf_text(&answer->body));
-	gg_json_close(&json);
+	if (is_otlp(request->path) && !is_json(request)) { /* google.rpc.Status */
+		gg_wire_put_number(&text, 1, (uint64_t)code_of(answer->status)->number);
+		gg_wire_put_text(&text, 2, gg_buf_text(&answer->body));
+		answer->type = "application/x-protobuf";
+	} else {
+		gg_json_open(&json, NULL, '{');
+		if (is_otlp(request->path))
+			gg_json_integer(&json, "code", code_of(answer->status)->number);
+		else
+			gg_json_text(&json, "code", code_of(answer->status)->name);
+		gg_json_text(&json, "message", gg_buf_text(&answer->body));
+		gg_json_close(&json);
+		answer->type = "application/json";
+	}
 	gg_buf_clear(&answer->body);
 	gg_buf_append(&answer->body, text.data, text.length);
-	answer->type = "application/json";
 }

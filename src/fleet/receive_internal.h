@@ -150,6 +150,9 @@ void gg_receive_remember_message(struct gg_receive *receive, const char *tenant,
 /* --- receive_foreign.c ----------------------------------------------------------------------- */
 
 bool gg_receive_is_foreign(const char *path);
+
+/* True if a body without bytes is a message without profiles, as protocol buffers have it. */
+bool gg_receive_may_be_empty(const struct gg_receive_request *request);
 /* The bytes are without gzip. */
 void gg_receive_foreign(struct gg_receive *receive, const struct gg_receive_request *request,
                         const char *tenant, const void *bytes, size_t length,

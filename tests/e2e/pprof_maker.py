@@ -55,8 +55,10 @@ def scaled(count, size, interval):
     return int(count * scale), int(count * size * scale)
 
 
-def heap(rows, interval=524288, time_s=0, duration_s=0, types=None, has_size=True, labels=None, mapping=None, each=None):
-    """labels: of every sample; each: of each row; mapping: the path of a module."""
+def heap(rows, interval=524288, time_s=0, duration_s=0, types=None, has_size=True, labels=None, mapping=None, each=None,
+         values=None):
+    """labels: of every sample; each: of each row; mapping: the path of a module; values: the type
+    of Go whose values another type has."""
     texts, functions, samples = Texts(), {}, b""
     types = types or GO_TYPES
     for row, (stack, size, allocated, live) in enumerate(rows):
@@ -65,9 +67,8 @@ def heap(rows, interval=524288, time_s=0, duration_s=0, types=None, has_size=Tru
         every = {}
         every["alloc_objects"], every["alloc_space"] = scaled(allocated, size, max(interval, 1))
         every["inuse_objects"], every["inuse_space"] = scaled(live, size, max(interval, 1))
-        values = [every.get(name, 7) for name, _ in types]
         sample = part(1, b"".join(varint(functions[name]) for name in stack))
-        sample += part(2, b"".join(varint(value) for value in values))
+        sample += part(2, b"".join(varint(every.get((values or {}).get(name, name), 7)) for name, _ in types))
         if has_size:
             sample += part(3, number(1, texts("bytes")) + number(3, size))
         for key, value in {**(labels or {}), **(each[row] if each else {})}.items():

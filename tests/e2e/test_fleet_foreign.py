@@ -7,15 +7,17 @@ GEIGER: the command.  Times are those of the profiles, so nothing here waits for
 
 import base64
 import gzip
+import http.client
 import json
 import os
 import shutil
 import subprocess
 import sys
 import time
+import urllib.parse
 
 import pprof_maker
-from fleet_store import Receiver, Store, wait_for
+from fleet_store import Receiver, Store, Tmpfs, wait_for
 from sentences import check, in_scratch, skip
 
 GEIGER = os.environ["GEIGER"]
@@ -25,6 +27,7 @@ PUSH, INGEST, OTLP = "/push.v1.PusherService/Push", "/ingest", "/v1development/p
 PROTO = {"Content-Type": "application/proto", "Connect-Protocol-Version": "1"}
 MAIN, CACHE, LOG = ("main.main",), ("cache.put", "main.main"), ("log.line", "main.main")
 R = 524288
+GO_TYPES = pprof_maker.GO_TYPES
 
 
 def ours(service):
@@ -175,6 +178,133 @@ def test_forms(fleet):
           None if abs(found - want) <= 1e-6 * want else f"{found}, not {want}")
 
 
+def form_of(*parts, boundary="------------------------d74496d66958873e"):
+    """A form of (head, content) parts, and the header that names its boundary."""
+    body = b"".join(b"--" + boundary.encode() + b"\r\n" + head.encode() + b"\r\n\r\n" + content + b"\r\n"
+                    for head, content in parts) + b"--" + boundary.encode() + b"--\r\n"
+    return body, {"Content-Type": f"multipart/form-data; boundary={boundary}"}
+
+
+def file_part(name, filename, content, kind="application/octet-stream"):
+    return f'Content-Disposition: form-data; name="{name}"; filename="{filename}"\r\nContent-Type: {kind}', content
+
+
+GO_CONFIG = {"alloc_objects": {"units": "objects", "cumulative": False}, "alloc_space": {"units": "bytes"},
+             "inuse_objects": {"units": "objects", "aggregation": "average"},
+             "inuse_space": {"units": "bytes", "aggregation": "average", "cumulative": False}}
+
+
+def ingest(name, **more):
+    query = {"name": name, "from": "1700000000000000000", "until": "1700000015000000000", **more}
+    return f"{INGEST}?{urllib.parse.urlencode(query)}"
+
+
+def chunked(receiver, path, body, headers):
+    """The status of a request without a length, in chunks of several sizes."""
+    connection = http.client.HTTPConnection(receiver.address, timeout=60)
+    pieces = (body[at:at + 1000] for at in range(0, len(body), 1000))
+    connection.request("POST", path, body=pieces, headers=headers, encode_chunked=True)
+    status = connection.getresponse().status
+    connection.close()
+    return status
+
+
+def test_sdks(fleet):
+    """Requests in the forms of the SDKs of Pyroscope and of Alloy; bodies are made here."""
+    rows, at, problems = [(MAIN, 64, 30, 20), (CACHE, 4096, 3, 3)], 40, []
+    live, spans = [(-SLOT, 64, 20), (-SLOT, 4096, 3)], [(at, 64, 30, 0), (at, 4096, 3, 0)]
+    packed, plain = heap(fleet, at, rows), pprof_maker.heap(rows, time_s=fleet.start + at)
+    cpu = pprof_maker.heap([(MAIN, 64, 3, 2)], types=[("samples", "count"), ("cpu", "nanoseconds")])
+
+    def add(what, status, service=None, draws=None, states=None, wanted=200):
+        if status != wanted:
+            problems.append(f"{what}: {status}")
+        elif service:
+            problems.extend(f"{what}: {problem}" for problem in (
+                same(fleet.live(service), live if states is None else states),
+                same(fleet.rows(service), draws or [])) if problem)
+
+    def post(path, body, headers):
+        return fleet.receiver.get(path, body, headers)[0]
+
+    def tagged(service, **tags):
+        return service + "{" + ",".join(f"{key}={value}" for key, value in sorted(tags.items())) + "}"
+
+    config = file_part("sample_type_config", "sample_type_config.json", json.dumps(GO_CONFIG).encode())
+    body, headers = form_of(file_part("profile", "profile.pprof", packed), config)
+    agent = {"User-Agent": "Go-http-client/1.1", "Accept-Encoding": "gzip", **headers}
+    add("Go", post(ingest(tagged("sdk-go", __session_id__="9f86d081884c7d65", hostname="g-1"), spyName="gospy",
+                          sampleRate="100", units="", aggregationType=""), body, agent), "sdk-go", spans)
+    body, headers = form_of(file_part("profile", "profile.pprof", cpu))
+    add("Go's processor time", post(ingest(tagged("sdk-go", hostname="g-1"), spyName="gospy", sampleRate="100",
+                                           units="samples", aggregationType="sum"), body, headers))
+    body, headers = form_of(file_part("profile", "profile.pprof", packed), file_part("prev_profile", "profile.pprof", packed),
+                            file_part("sample_type_config", "sample_type_config.json", json.dumps({
+                                **GO_CONFIG, "alloc_objects": {"cumulative": True}, "alloc_space": {"cumulative": True},
+                            }).encode()))
+    add("Go of old, which counts from the start", post(ingest(tagged("sdk-old", hostname="g-1"), spyName="gospy"), body,
+                                                       headers), "sdk-old")
+    body, headers = form_of(file_part("profile", "profile", packed), boundary="----pyroscope0123456789abcdef")
+    add("Node", post(ingest(tagged("sdk-node", hostname="n-1"), spyName="nodespy"), body, headers), "sdk-node")
+    types = [("objects", "count"), ("space", "bytes")]
+    whole = pprof_maker.heap([(MAIN, 64, 20, 20)], time_s=fleet.start + at, types=types, has_size=False,
+                             values={"objects": "inuse_objects", "space": "inuse_space"})
+    body, headers = form_of(file_part("profile", "profile", gzip.compress(whole), "text/json"))
+    status = post(ingest(tagged("sdk-heap", hostname="n-1"), spyName="nodespy"), body, headers)
+    fleet.receiver.is_drained()
+    held = fleet.store.number(f"SELECT sum(bytes + sure_seen + missed_bytes) FROM folded FINAL WHERE {ours('sdk-heap')} "
+                              "AND metric = 2")
+    add("Node's heap", status)
+    wanted = pprof_maker.scaled(20, 64, R)[1]
+    problems.append(None if abs(held - wanted) < 1e-6 * wanted else f"Node's heap: {held} is not {wanted}")
+    dotnet = [("cpu", "nanoseconds"), ("alloc_samples", "count"), ("alloc_size", "bytes"), ("inuse_objects", "count"),
+              ("inuse_space", "bytes")]
+    body, headers = form_of(file_part("profile", "profile.pprof", pprof_maker.heap(rows, time_s=fleet.start + at, types=dotnet)),
+                            file_part("sample_type_config", "sample_type_config.json", json.dumps({
+                                "alloc_samples": {"units": "objects"}, "inuse_space": {"units": "bytes"}}).encode()))
+    status = post(ingest(tagged("sdk-dotnet", hostname="d-1"), spyName="dotnetspy"), body, headers)
+    add(".NET", status)
+    problems.append(same(fleet.live("sdk-dotnet"), live))
+    jfr, headers = form_of(file_part("jfr", "jfr", b"FLR\0" + bytes(64)), file_part("labels", "labels", gzip.compress(b"\x0a\0"),
+                                                                                  "application/x-protobuf"))
+    add("Java", post(ingest(tagged("sdk-java", hostname="j-1"), units="samples", aggregationType="sum", spyName="javaspy",
+                            sampleRate="100", format="jfr"), jfr, headers))
+    add("Python's processor time", post(ingest("sdk-python.cpu", format="pprof", spyName="pyspy", sampleRate="100"),
+                                        gzip.compress(cpu), {"Content-Type": "application/octet-stream"}))
+    add("folded stacks", post(ingest("sdk-python.cpu", format="folded", spyName="pyspy", sampleRate="100"),
+                              b"main;work 10\n", {"Content-Type": "binary/octet-stream"}))
+    rust = pprof_maker.push([({"__name__": "memory", "service_name": "sdk-rust", "hostname": "r-1", "__delta__": "false"}, [packed])])
+    add("Rust", post(PUSH, gzip.compress(rust), {"Content-Type": "application/x-protobuf", "Content-Encoding": "gzip"}),
+        "sdk-rust", spans)
+    empty = pprof_maker.heap([], time_s=fleet.start + at, types=GO_TYPES[:2])
+    add("Rust without allocations", post(PUSH, pprof_maker.push([({"service_name": "sdk-none", "hostname": "r-1"}, [empty])]),
+                                         {"Content-Type": "application/proto"}), "sdk-none", [], [])
+    alloy = {"Content-Type": "application/proto", "Connect-Protocol-Version": "1", "Connect-Timeout-Ms": "10000",
+             "Accept-Encoding": "gzip", "Content-Encoding": "gzip", "X-Agent-UID": "00000000-0000-0000-0000-000000000000"}
+    labels = {"__name__": "memory", "__delta__": "false", "instance": "a-1:8080", "job": "alloy", "service_name": "alloy"}
+    add("Alloy", post(PUSH, gzip.compress(pprof_maker.push([(labels, [packed])])), alloy), "alloy", spans)
+    add("Alloy's profile that is not compressed", post(PUSH, pprof_maker.push([({**labels, "service_name": "alloy-plain"}, [
+        plain])]), {**alloy, "Content-Encoding": "identity"}), "alloy-plain", spans)
+    add("a push without a series", post(PUSH, b"", {"Content-Type": "application/proto"}))
+    add("a series without a profile", post(PUSH, pprof_maker.push([(labels, [])]), alloy | {"Content-Encoding": "identity"}))
+    unknown = pprof_maker.heap([(MAIN, 64, 3, 2)], types=[("goroutines", "count")])
+    add("an unknown type", post(PUSH, pprof_maker.push([(labels, [unknown])]), alloy | {"Content-Encoding": "identity"}))
+    add("two profiles, one of another kind", post(PUSH, pprof_maker.push([({**labels, "service_name": "alloy-two"}, [
+        unknown, packed])]), alloy | {"Content-Encoding": "identity"}), "alloy-two", spans)
+    add("chunks", chunked(fleet.receiver, PUSH, pprof_maker.push([({**labels, "service_name": "alloy-chunks"}, [packed])]),
+                          {"Content-Type": "application/proto"}), "alloy-chunks", spans)
+    text = json.dumps({"series": [{"labels": [{"name": key, "value": value} for key, value in {
+        **labels, "service_name": "alloy-json"}.items()], "samples": [{"rawProfile": base64.b64encode(packed).decode()}]}]})
+    add("JSON with a charset", post(PUSH, text.encode(), {"Content-Type": "Application/JSON; charset=utf-8"}), "alloy-json", spans)
+    odd, headers = form_of(("content-disposition: form-data; filename=profile; name=profile", packed),
+                           ("content-disposition: form-data; name=sample_type_config", json.dumps(GO_CONFIG).encode()))
+    headers = {"content-type": headers["Content-Type"].replace("boundary=", 'charset=utf-8; boundary="') + '"'}
+    add("a form without quotes, after a preamble", post(ingest(tagged("sdk-odd", hostname="o-1")), b"preamble\r\n" + odd,
+                                                        headers), "sdk-odd", spans)
+    add("an encoding that nobody reads", post(PUSH, b"x", {"Content-Encoding": "br"}), wanted=415)
+    check("requests of the SDKs of Pyroscope and of Alloy are taken in their own forms, with the right samples", *problems)
+
+
 def otlp(resources):
     """OTLP as JSON: (labels, [(type, time, duration, bytes)]) of each resource."""
     texts = ["", "bytes", "space", "main.main"]
@@ -192,6 +322,86 @@ def otlp(resources):
         "locationTable": [{}, {"lines": [{"functionIndex": 1}]}],
         "functionTable": [{}, {"nameStrindex": 3}], "mappingTable": [{}], "attributeTable": [{}],
         "linkTable": [{}]}}).encode()
+
+
+def otlp_message(labels, rows, time_s, duration_s=0, types=GO_TYPES):
+    """An ExportProfilesServiceRequest of the collector: a profile for each type of values."""
+    part, number = pprof_maker.part, pprof_maker.number
+    texts, functions, stacks = pprof_maker.Texts(), {}, {}
+    profiles = b""
+    for kind, unit in types:
+        samples = b""
+        for stack, size, allocated, live in rows:
+            for name in stack:
+                functions.setdefault(name, len(functions) + 1)
+            stacks.setdefault(stack, len(stacks) + 1)
+            value = pprof_maker.scaled(live if kind.startswith("inuse") else allocated, size, R)[unit == "bytes"]
+            samples += part(2, number(1, stacks[stack]) + part(4, pprof_maker.varint(value)))
+        profiles += part(2, part(1, number(1, texts(kind)) + number(2, texts(unit))) + samples +
+                         pprof_maker.fixed64(3, time_s * 10**9) + number(4, duration_s * 10**9) +
+                         part(5, number(1, texts("space")) + number(2, texts("bytes"))) + number(6, R) +
+                         part(7, os.urandom(16)))
+    attributes = b"".join(part(1, part(1, key) + part(2, part(1, value))) for key, value in labels.items())
+    scope = part(1, part(1, "otelcol/pprofreceiver") + part(2, "0.140.0"))
+    resource = part(1, part(1, attributes) + part(2, scope + profiles))
+    tables = part(1, b"") + part(2, b"") + part(3, b"") + part(4, b"") + part(6, b"") + part(7, b"")
+    for name in functions:
+        tables += part(2, part(3, number(1, functions[name]) + number(2, 7)))
+        tables += part(3, number(1, texts(name)))
+    for stack in stacks:
+        tables += part(7, part(1, b"".join(pprof_maker.varint(functions[name]) for name in stack)))
+    return resource + part(2, tables + texts.fields(5))
+
+
+def test_otlp(fleet):
+    """Requests in the forms of OpenTelemetry's collector and of the SDKs that send OTLP."""
+    rows, problems = [(MAIN, 64, 30, 20), (CACHE, 4096, 3, 3)], []
+    agent = {"Content-Type": "application/x-protobuf", "User-Agent": "OpenTelemetry Collector/0.140.0 (linux/amd64)"}
+    expected = {metric: sum(pprof_maker.scaled(row[2 + which], row[1], R)[1] for row in rows)
+                for metric, which in ((0, 0), (2, 1))}
+
+    def bytes_of(service, metric):
+        fleet.receiver.is_drained()
+        return fleet.store.number(f"SELECT sum(bytes + sure_seen + missed_bytes) FROM folded FINAL WHERE {ours(service)} "
+                                  f"AND metric = {metric}")
+
+    def add(what, body, headers=None, path=OTLP, service=None, wanted=200, has_spans=False):
+        status, answered, answer = fleet.receiver.get(path, body, {**agent, **(headers or {})})
+        if status != wanted:
+            problems.append(f"{what}: {status} {answer}")
+        elif service:
+            for metric in (0, 2):
+                found, want = bytes_of(service, metric), expected[metric] if metric == 2 or has_spans else 0
+                if abs(found - want) > 1e-6 * max(want, 1):
+                    problems.append(f"{what}: {found} bytes of metric {metric} are not {want}")
+        return answered["Content-Type"], answer
+
+    def message(service, **more):
+        return otlp_message({"service.name": service, "host.name": "otel-1", "service.instance.id": service}, rows,
+                            fleet.start + 40, **more)
+
+    add("the collector", gzip.compress(message("otel")), {"Content-Encoding": "gzip"}, service="otel")
+    add("the collector without compression", message("otel-plain"), service="otel-plain")
+    add("profiles of a span", message("otel-spans", duration_s=15), service="otel-spans", has_spans=True)
+    add("the path of the stable version", message("otel-stable"), path="/v1/profiles", service="otel-stable")
+    add("a charset", message("otel-charset"), {"Content-Type": "application/x-protobuf; charset=utf-8"},
+        service="otel-charset")
+    status = chunked(fleet.receiver, OTLP, message("otel-chunks"), agent)
+    problems.append(same((status, abs(bytes_of("otel-chunks", 2) - expected[2]) < 1), (200, True)))
+    add("a request without profiles", otlp_message({"service.name": "otel-none"}, [], fleet.start + 40, types=[]))
+    add("a request without a byte", b"")
+    add("profiles without samples", otlp_message({"service.name": "otel-empty", "service.instance.id": "1"}, [],
+                                                 fleet.start + 40), service=None)
+    add("an unknown type", otlp_message({"service.name": "otel-cpu", "service.instance.id": "1"}, rows, fleet.start + 40,
+                                        types=[("cpu", "nanoseconds")]))
+    kind, answer = add("a body that is none", b"\xff\xff", wanted=400)
+    problems.append(same((kind, dict(pprof_maker.fields(answer)).get(1)), ("application/x-protobuf", 3)))
+    kind, answer = add("JSON that is none", b"{", {"Content-Type": "application/json"}, wanted=400)
+    problems.append(same((kind, json.loads(answer).get("code")), ("application/json", 3)))
+    add("another encoding", message("otel-snappy"), {"Content-Encoding": "snappy"}, wanted=415)
+    stored = fleet.store.ask("SELECT DISTINCT service_name FROM series WHERE service_name IN ('otel-none', 'otel-empty', "
+                             "'otel-cpu', 'otel-snappy')")
+    check("requests of OpenTelemetry's collector are taken in their forms, with the right sums", *problems, same(stored, []))
 
 
 def test_resources(fleet):
@@ -333,6 +543,33 @@ def test_parts(fleet):
     fleet.receiver.is_drained()
     found = fleet.store.number(f"SELECT sum(n) FROM live FINAL WHERE {ours('large')}")
     check("a slot of several parts is stored as a whole", same((status, found), (200, stacks)))
+
+
+def test_full_disk(fleet):
+    """The disk has room for the first parts of a slot, but not for all of them."""
+    disk = Tmpfs("small", "8m")
+    try:
+        if not disk.is_there:
+            skip("a full disk keeps no part of a look", "no tmpfs")
+            return
+        receiver = Receiver(fleet.store.folder, os.path.join(disk.folder, "segments"))
+        receiver.start()
+        stacks, statuses = 17000, []
+        body = pprof_maker.push([({"service_name": "disk", "pod": "disk-1"}, [
+            heap(fleet, 90, [((f"f{i}",), 3000000, 1, 1) for i in range(stacks)])])])
+        for room in (16 << 10, 1500 << 10, 0):
+            if room:
+                disk.fill(room)
+            statuses.append(receiver.get(PUSH, body, PROTO)[0])
+            if room:
+                disk.free()
+        receiver.is_drained()
+        found = fleet.store.number(f"SELECT sum(n) FROM live FINAL WHERE {ours('disk')}")
+        check("a full disk keeps no part of a look, which comes again as a whole", same(statuses, [503, 503, 200]),
+              same(found, stacks))
+        receiver.kill()
+    finally:
+        disk.done()
 
 
 def test_pods(fleet):
@@ -508,6 +745,8 @@ def main():
         test_totals(fleet)
         test_differences(fleet)
         test_forms(fleet)
+        test_sdks(fleet)
+        test_otlp(fleet)
         test_resources(fleet)
         test_insert_order(fleet)
         test_own_senders(fleet)
@@ -515,6 +754,7 @@ def main():
         test_labels_of_samples(fleet)
         test_idle(fleet)
         test_parts(fleet)
+        test_full_disk(fleet)
         test_pods(fleet)
         test_hostile(fleet)
         test_tenants(store)

@@ -910,6 +910,9 @@ static int read_data(struct otlp_import *job, const uint8_t *bytes, size_t lengt
 	if (status == 0)
 		status = each_message(job, gg_wire_of(bytes, length),
 		                      GG_OTLP_DATA_RESOURCE_PROFILES, read_resource);
+	if (status == 0 && job->profiles.count == 0 && gives_rows(job))
+		return gg_error_set(job->import->error, -ENOMSG, "profile", NULL,
+		                    "the request has no profile");
 	if (status == 0 && job->profiles.count == 0)
 		status = wrong(job, bytes, "the file has no profile");
 	if (status == 0)
