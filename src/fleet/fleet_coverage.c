@@ -266,6 +266,23 @@ static uint32_t count_slots(const struct coverage *coverage, const struct gg_fle
 	return count;
 }
 
+/*
+ * True if the sender of rows[0] to rows[count - 1] is a process of another agent that counts as
+ * ended in the last slot of the window.
+ */
+static bool counts_as_ended(const struct coverage *coverage, const struct gg_fleet_scope *scope,
+                            const struct report_row *rows, size_t count)
+{
+	const struct report_row *last = &rows[count - 1];
+	const struct sender_life *life = life_of(coverage, last->sender);
+	uint32_t slot_s = coverage->slots.count > 0
+	                          ? coverage->slots.items[coverage->slots.count - 1]
+	                          : 0;
+
+	return life != NULL && life->is_foreign && !coverage->has_own[last->host] &&
+	       slot_s > last->slot_s && held_nothing(coverage, scope, rows, last, false, slot_s);
+}
+
 static int count_covered(struct gg_fleet_scope *scope, const struct coverage *coverage)
 {
 	const struct report_row *rows = coverage->rows.items;
@@ -278,6 +295,7 @@ static int count_covered(struct gg_fleet_scope *scope, const struct coverage *co
 		            0 ||
 		    !gg_array_push(&scope->covered_counts, count_slots(coverage, scope, i, end)))
 			return -ENOMEM;
+		scope->ended_count += counts_as_ended(coverage, scope, &rows[i], end - i);
 	}
 	scope->slot_count = (uint32_t)coverage->slots.count;
 	return 0;

@@ -11,7 +11,7 @@
 #include "fleet/fleet_schema.h"
 #include "fleet/fleet_statements.h"
 
-enum { AROUND_SLOTS = 6, PPM = 1000000, ADVICE_NAMES_MAX = 5 };
+enum { PPM = 1000000, ADVICE_NAMES_MAX = 5 };
 
 int gg_fleet_check_rows(const struct gg_clickhouse_rows *rows, struct gg_error *error)
 {
@@ -54,7 +54,7 @@ int gg_fleet_scope_ask(const struct gg_fleet_scope *scope, struct gg_clickhouse 
 	static const uint64_t no_series = 0; /* an id that no series has */
 	static const struct gg_fleet_cover no_rollups;
 	const struct gg_fleet_cover *cover = scope->cover != NULL ? scope->cover : &no_rollups;
-	uint32_t around_s = AROUND_SLOTS * question->slot_length_s;
+	uint32_t around_s = GG_FLEET_AROUND_SLOTS * question->slot_length_s;
 	GG_CLEANUP(gg_buf_done) struct gg_buf query = { 0 };
 	const struct gg_clickhouse_value values[] = {
 		gg_clickhouse_name("db", question->tenant),
@@ -83,6 +83,7 @@ int gg_fleet_scope_ask(const struct gg_fleet_scope *scope, struct gg_clickhouse 
 		gg_clickhouse_u64("groups", groups),
 		gg_clickhouse_u64("all_slots", !scope->is_latest),
 		gg_clickhouse_u64("metric", folded_metric(question->metric)),
+		gg_clickhouse_u64("snapshot_slots", GG_FLEET_SNAPSHOT_SLOTS),
 	};
 	int status = gg_clickhouse_bind(&query, gg_fleet_statement(statement), values,
 	                                GG_COUNT(values), error);

@@ -81,6 +81,13 @@ struct gg_fleet_host {
 /* A snapshot counts for so many slots. */
 enum { GG_FLEET_SNAPSHOT_SLOTS = 2 };
 
+/*
+ * A question looks so many slots beyond its window for processes of other agents, which never say
+ * that they end.  A process that is silent at an end of the window, and that long beyond it, counts
+ * as one that did not run then.
+ */
+enum { GG_FLEET_AROUND_SLOTS = 6 };
+
 /* A sender's processes of one series, in the window. */
 struct gg_fleet_member {
 	uint32_t series; /* index in scope.series */
@@ -128,6 +135,8 @@ struct gg_fleet_scope {
 	size_t selected_count; /* of them, hosts whose stacks are in the store */
 	size_t reported_count; /* of them, hosts that reported in the slot of the moment */
 	size_t lacking_count;  /* of them, hosts with a sender that lacks slots of the window */
+	/* Processes of other agents that count as ended, since they are silent at the end. */
+	size_t ended_count;
 	size_t sender_count, selected_sender_count;
 	size_t certain_sender_count; /* of them, senders whose stacks are always sent */
 	struct gg_map certain;       /* these senders */

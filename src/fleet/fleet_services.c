@@ -20,10 +20,6 @@ struct selected_live {
 	double gap_max;
 };
 
-struct series_row {
-	uint64_t series, row;
-};
-
 /* The last slot and the longest one of all versions of a service. */
 struct service_slots {
 	uint32_t last_s, length_s;
@@ -34,7 +30,6 @@ struct services_run {
 	struct gg_map row_of_series; /* series -> index of its row */
 	struct gg_map row_of_names;  /* hash of service and version -> index of its row */
 	struct gg_map slots_of_name; /* hash of service -> index in `slots` */
-	GG_ARRAY(struct series_row) series;
 	GG_ARRAY(struct service_slots) slots;
 	GG_ARRAY(uint32_t) slots_of_row;
 	struct selected_live *selected; /* by row */
@@ -111,8 +106,7 @@ static int read_names(struct services_run *run, struct gg_clickhouse_rows *rows,
 		if (rows->failed)
 			break;
 		row = find_row(run, service, length, version, version_length);
-		if (row < 0 || gg_map_put(&run->row_of_series, series, (uint64_t)row) < 0 ||
-		    !gg_array_push(&run->series, ((struct series_row){ series, (uint64_t)row })))
+		if (row < 0 || gg_map_put(&run->row_of_series, series, (uint64_t)row) < 0)
 			return gg_error_memory(error, "fleet services");
 	}
 	return gg_fleet_check_rows(rows, error);
@@ -243,8 +237,6 @@ static int read_processes(struct services_run *run, const struct gg_fleet_scope 
 
 /* --- intervals ------------------------------------------------------------------------------- */
 
-enum { SERIES_MAX = 4000 /* of a statement, whose length the server limits */ };
-
 static int read_tallies(struct services_run *run, struct gg_clickhouse *store,
                         const struct gg_fleet_scope *scope, int statement, struct gg_error *error)
 {
@@ -262,44 +254,6 @@ static int read_tallies(struct services_run *run, struct gg_clickhouse *store,
 			gg_tally_merge(&run->selected[index].tally, &tally);
 	}
 	return status == 0 ? gg_fleet_check_rows(&rows, error) : status;
-}
-
-static bool have_same_slots(const struct service_slots *left, const struct service_slots *right)
-{
-	return left->last_s == right->last_s && left->length_s == right->length_s;
-}
-
-/* Adds the last snapshots of the services that have these slots. */
-static int read_snapshots(struct services_run *run, struct gg_clickhouse *store,
-                          const struct gg_fleet_question *question,
-                          const struct service_slots *slots, struct gg_error *error)
-{
-	uint32_t reach_s = GG_FLEET_SNAPSHOT_SLOTS * slots->length_s;
-	struct gg_fleet_scope scope = { .question = question, .to_s = slots->last_s + 1 };
-	int status = 0;
-
-	scope.from_s = scope.to_s > reach_s ? scope.to_s - reach_s : 0;
-	scope.is_latest = true;
-	if (question->since_s > scope.from_s)
-		scope.from_s = question->since_s;
-	for (size_t i = 0; i < run->series.count && status == 0; i++) {
-		const struct series_row *series = &run->series.items[i];
-		bool is_last = i + 1 == run->series.count;
-
-		if (run->services->rows.items[series->row].host_count > 0 &&
-		    have_same_slots(slots_of(run, series->row), slots) &&
-		    !gg_array_push(&scope.series_ids, series->series))
-			status = gg_error_memory(error, "fleet services");
-		if (status < 0 || scope.series_ids.count == 0 ||
-		    (scope.series_ids.count < SERIES_MAX && !is_last))
-			continue;
-		status = read_tallies(run, store, &scope, GG_FLEET_SERVICE_LIVE, error);
-		if (status == 0)
-			status = read_tallies(run, store, &scope, GG_FLEET_SERVICE_FOLDED, error);
-		scope.series_ids.count = 0;
-	}
-	gg_array_done(&scope.series_ids);
-	return status;
 }
 
 static void scale_sum(struct gg_sum *sum, double scale)
@@ -348,24 +302,14 @@ static void set_interval(struct gg_fleet_service_row *row, struct selected_live 
 }
 
 static int find_intervals(struct services_run *run, struct gg_clickhouse *store,
-                          const struct gg_fleet_question *question, double confidence,
+                          const struct gg_fleet_scope *scope, double confidence,
                           struct gg_error *error)
 {
-	GG_CLEANUP(gg_map_done) struct gg_map done = { 0 };
 	struct gg_fleet_services *services = run->services;
-	int status = 0;
+	int status = read_tallies(run, store, scope, GG_FLEET_SERVICE_LIVE, error);
 
-	for (size_t i = 0; i < services->rows.count && status == 0; i++) {
-		const struct service_slots *slots = slots_of(run, i);
-		uint64_t key = (uint64_t)slots->last_s << 32 | slots->length_s;
-
-		if (services->rows.items[i].host_count == 0 ||
-		    gg_map_get(&done, key) != GG_MAP_NONE)
-			continue;
-		status = gg_map_put(&done, key, 1) < 0
-		                 ? gg_error_memory(error, "fleet services")
-		                 : read_snapshots(run, store, question, slots, error);
-	}
+	if (status == 0)
+		status = read_tallies(run, store, scope, GG_FLEET_SERVICE_FOLDED, error);
 	for (size_t i = 0; i < services->rows.count && status == 0; i++)
 		set_interval(&services->rows.items[i], &run->selected[i], confidence);
 	return status;
@@ -426,7 +370,7 @@ int gg_fleet_services_of(struct gg_fleet_services *services, struct gg_clickhous
 	if (status == 0)
 		count_hosts(services, &counted);
 	if (status == 0)
-		status = find_intervals(&run, store, &question, confidence, error);
+		status = find_intervals(&run, store, &scope, confidence, error);
 	if (status == 0) {
 		drop_empty(services);
 		if (services->rows.count > 0)
@@ -436,7 +380,6 @@ int gg_fleet_services_of(struct gg_fleet_services *services, struct gg_clickhous
 	gg_map_done(&run.row_of_series);
 	gg_map_done(&run.row_of_names);
 	gg_map_done(&run.slots_of_name);
-	gg_array_done(&run.series);
 	gg_array_done(&run.slots);
 	gg_array_done(&run.slots_of_row);
 	free(run.selected);

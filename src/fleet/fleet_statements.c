@@ -67,10 +67,17 @@
 	"(host, slot) IN (SELECT host, slot FROM {db}.process WHERE service = {service} AND " \
 	SPAN ") "
 
-/* Rows of the last slot of each sender and service. */
+/*
+ * Rows of the last slot of each sender and service, unless it is older than two slots before the
+ * last one in which the service had processes (GG_FLEET_SNAPSHOT_SLOTS).
+ */
 #define LAST_SNAPSHOTS                                                                              \
-	SPAN "AND ({any_series} OR series IN ({series})) AND (service, host, slot) IN (SELECT "     \
-	"service, host, max(slot) FROM {db}.process WHERE " SPAN "GROUP BY service, host) "
+	SPAN "AND (service, host, slot) IN (SELECT service, host, last_slot FROM (SELECT service, " \
+	"host, max(slot) AS last_slot FROM {db}.process WHERE " SPAN "GROUP BY service, host) AS "  \
+	"senders ANY LEFT JOIN (SELECT service, max(toUInt32(slot)) AS newest, "                    \
+	"toUInt64(max(covered_s)) AS slot_length FROM {db}.process WHERE " SPAN "AND processes > 0 " \
+	"GROUP BY service) AS services USING service WHERE toUInt32(last_slot) + {snapshot_slots} " \
+	"* greatest(slot_length, 1) > newest) "
 
 /* The part of a window that rollups do not cover. */
 #define RAW_WINDOW                                                                                  \

@@ -242,6 +242,13 @@ void gg_cli_fleet_append_hosts(const struct gg_asked_fleet *answer, struct gg_bu
 		                      ? " and count with what they reported, because rows by host "
 		                        "were dropped"
 		                      : " and count with the average of those that they have");
+	if (scope->ended_count > 0 && scope->question->metric == GG_METRIC_LIVE)
+		gg_buf_printf(notes,
+		              "; %zu process%s of other agents %s silent at the end and count%s "
+		              "as ended: an outage that goes on for %d slots looks the same",
+		              scope->ended_count, scope->ended_count == 1 ? "" : "es",
+		              scope->ended_count == 1 ? "is" : "are",
+		              scope->ended_count == 1 ? "s" : "", GG_FLEET_AROUND_SLOTS);
 }
 
 /* Says which hosts the numbers cover, and which error the intervals hold. */
