@@ -83,6 +83,7 @@ int gg_fleet_scope_ask(const struct gg_fleet_scope *scope, struct gg_clickhouse 
 		gg_clickhouse_u64("groups", groups),
 		gg_clickhouse_u64("all_slots", !scope->is_latest),
 		gg_clickhouse_u64("metric", folded_metric(question->metric)),
+		gg_clickhouse_text("db_text", question->tenant),
 		gg_clickhouse_u64("snapshot_slots", GG_FLEET_SNAPSHOT_SLOTS),
 	};
 	int status = gg_clickhouse_bind(&query, gg_fleet_statement(statement), values,

@@ -12,7 +12,7 @@
 #include "fleet/fleet_schema.h"
 #include "fleet/fleet_statements.h"
 
-enum { CHUNK_ROWS = 4000000, STAGING_NAME_MAX = 48 };
+enum { CHUNK_ROWS = 4000000, STAGING_NAME_MAX = 48, RAW_SPANS_MAX = 4 };
 
 /* --- rolling --------------------------------------------------------------------------------- */
 
@@ -249,6 +249,80 @@ static int roll_days(struct roll *roll, uint32_t from_s, uint32_t to_s,
 	return end_staging(roll, failed);
 }
 
+/* --- notes of days --------------------------------------------------------------------------- */
+
+/* The parts of a day's raw rows. */
+struct day_parts {
+	uint32_t start_s;
+	uint64_t parts;
+};
+
+struct day_parts_array {
+	GG_ARRAY(struct day_parts);
+};
+
+static int read_parts(struct roll *roll, struct day_parts_array *days)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf reply = { 0 };
+	struct gg_clickhouse_rows rows;
+	int status = run(roll, GG_FLEET_DAY_PARTS, 0, UINT32_MAX, 0, 1, &reply);
+
+	rows = gg_clickhouse_rows_of(&reply);
+	while (status == 0 && gg_clickhouse_rows_more(&rows)) {
+		struct day_parts day = { .start_s = gg_clickhouse_read_u32(&rows) };
+
+		day.parts = gg_clickhouse_read_u64(&rows);
+		if (!gg_array_push(days, day))
+			return gg_error_memory(roll->error, "fleet roll");
+	}
+	return status == 0 ? gg_fleet_check_rows(&rows, roll->error) : status;
+}
+
+static int insert_notes(struct roll *roll, struct gg_buf *notes)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf statement = { 0 };
+	const struct gg_clickhouse_value values[] = {
+		gg_clickhouse_name("db", roll->plan->tenant),
+	};
+	int status = gg_clickhouse_bind(&statement, "INSERT INTO {db}.rolled_day FORMAT RowBinary",
+	                                values, GG_COUNT(values), roll->error);
+
+	if (notes->failed)
+		return gg_error_memory(roll->error, "fleet roll");
+	return status < 0 || notes->length == 0
+	               ? status
+	               : gg_clickhouse_insert(roll->store, &statement, notes->data, notes->length,
+	                                      roll->error);
+}
+
+/*
+ * Notes the parts of each day that is over, if they are the same as before its hours were compared
+ * and rolled: then the rollups have these rows.  Questions need not read them to know it.
+ */
+static int note_days(struct roll *roll, const struct day_parts_array *before, uint32_t from_s,
+                     uint32_t closed_s)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf notes = { 0 };
+	struct day_parts_array after = { 0 };
+	int status = read_parts(roll, &after);
+
+	for (size_t i = 0, j = 0; i < after.count && status == 0; i++) {
+		const struct day_parts *day = &after.items[i];
+
+		while (j < before->count && before->items[j].start_s < day->start_s)
+			j++;
+		if (j == before->count || before->items[j].start_s != day->start_s ||
+		    before->items[j].parts != day->parts || day->start_s < from_s ||
+		    (uint64_t)day->start_s + GG_FLEET_DAY_S > closed_s)
+			continue;
+		gg_clickhouse_write_u32(&notes, day->start_s);
+		gg_clickhouse_write_u64(&notes, day->parts);
+		gg_clickhouse_write_u32(&notes, (uint32_t)time(NULL));
+	}
+	gg_array_done(&after);
+	return status == 0 ? insert_notes(roll, &notes) : status;
+}
+
 static uint32_t round_up(uint32_t time_s, uint32_t span_s)
 {
 	return (time_s + span_s - 1) / span_s * span_s;
@@ -265,9 +339,8 @@ int gg_fleet_roll(struct gg_clickhouse *store, const struct gg_fleet_roll_plan *
 	struct roll roll = { .store = store, .plan = plan, .error = error };
 	uint32_t closed_s = plan->now_s > plan->settle_s ? plan->now_s - plan->settle_s : 0;
 	struct gg_fleet_floors floors;
-	int status = gg_fleet_schema_check(store, plan->tenant, error);
-
-	int days;
+	struct day_parts_array parts = { 0 };
+	int status = gg_fleet_schema_check(store, plan->tenant, error), days;
 
 	*ret_rolled = (struct gg_fleet_rolled){ 0 };
 	if (status == 0)
@@ -277,10 +350,15 @@ int gg_fleet_roll(struct gg_clickhouse *store, const struct gg_fleet_roll_plan *
 	ret_rolled->first_hour_s = ret_rolled->first_day_s = UINT32_MAX;
 	if (!plan->is_dry_run)
 		status = drop_stagings(&roll);
+	if (status == 0 && !plan->is_dry_run)
+		status = read_parts(&roll, &parts);
 	if (status < 0)
 		roll.error = &roll.ignored;
 	status = first_of(status, roll_hours(&roll, round_up(floors.raw_s, GG_FLEET_HOUR_S),
 	                                     closed_s - closed_s % GG_FLEET_HOUR_S, ret_rolled));
+	if (status == 0 && !plan->is_dry_run)
+		status = note_days(&roll, &parts, round_up(floors.raw_s, GG_FLEET_DAY_S), closed_s);
+	gg_array_done(&parts);
 	days = roll_days(&roll, round_up(floors.hours_s, GG_FLEET_DAY_S),
 	                 closed_s - closed_s % GG_FLEET_DAY_S, ret_rolled);
 	/* A day of which an hour failed is made of an old rollup of that hour, or lacks it. */
@@ -303,12 +381,31 @@ struct raw_hour {
 	uint64_t mark;
 };
 
+/* [from_s, to_s) */
+struct clean_span {
+	uint32_t from_s, to_s;
+};
+
+/* A row of metric 255 of rollups. */
+struct rolled_mark {
+	uint32_t start_s;
+	uint64_t mark;
+	bool is_day;
+	uint8_t grouped;
+};
+
 struct covering {
 	struct gg_fleet_cover *cover;
 	const struct gg_fleet_scope *scope;
 	struct gg_map raw_of; /* hour -> index in raw */
 	GG_ARRAY(struct raw_hour) raw;
 	struct gg_map is_rolled; /* begins of hours and days that are read */
+	/*
+	 * Whole hours of the window whose raw rows need no look: the parts of their days are those
+	 * that the rollups were made from.
+	 */
+	GG_ARRAY(struct clean_span) clean;
+	GG_ARRAY(struct rolled_mark) rolled;
 };
 
 static void covering_done(struct covering *covering)
@@ -316,20 +413,70 @@ static void covering_done(struct covering *covering)
 	gg_map_done(&covering->raw_of);
 	gg_array_done(&covering->raw);
 	gg_map_done(&covering->is_rolled);
+	gg_array_done(&covering->clean);
+	gg_array_done(&covering->rolled);
 }
 
-/* Reads the fingerprint of the raw rows of each hour. */
-static int read_raw(struct covering *covering, struct gg_clickhouse *store, struct gg_error *error)
+static bool is_clean(const struct covering *covering, uint32_t time_s)
+{
+	for (size_t i = 0; i < covering->clean.count; i++)
+		if (time_s >= covering->clean.items[i].from_s &&
+		    time_s < covering->clean.items[i].to_s)
+			return true;
+	return false;
+}
+
+/* The whole hours of a day that the window has. */
+static struct clean_span clean_span_of(const struct gg_fleet_scope *scope, uint32_t day_s)
+{
+	uint32_t end_s = day_s + GG_FLEET_DAY_S;
+	uint32_t from_s = scope->from_s > day_s ? scope->from_s : day_s;
+	uint32_t to_s = scope->to_s < end_s ? scope->to_s : end_s;
+
+	return (struct clean_span){ round_up(from_s, GG_FLEET_HOUR_S),
+		                    to_s - to_s % GG_FLEET_HOUR_S };
+}
+
+/*
+ * Reads the days of the window whose rows are those of their rollups.  A user who may not read
+ * system.parts has none, and then all raw rows tell.
+ */
+static int read_clean_days(struct covering *covering, struct gg_clickhouse *store,
+                           struct gg_error *error)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf reply = { 0 };
+	struct gg_clickhouse_rows rows;
+	struct gg_error ignored;
+
+	if (gg_fleet_scope_ask(covering->scope, store, GG_FLEET_CLEAN_DAYS, 0, &reply, &ignored) <
+	    0)
+		return 0;
+	rows = gg_clickhouse_rows_of(&reply);
+	while (gg_clickhouse_rows_more(&rows)) {
+		uint32_t day_s = gg_clickhouse_read_u32(&rows);
+		struct clean_span span = clean_span_of(covering->scope, day_s);
+
+		gg_clickhouse_read_u64(&rows);
+		if (day_s >= covering->scope->floors.raw_s && span.from_s < span.to_s &&
+		    !gg_array_push(&covering->clean, span))
+			return gg_error_memory(error, "fleet");
+	}
+	return gg_fleet_check_rows(&rows, error);
+}
+
+/* Reads the fingerprint of the raw rows of each hour of a span. */
+static int read_raw_span(struct covering *covering, struct gg_clickhouse *store, uint32_t from_s,
+                         uint32_t to_s, struct gg_error *error)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf reply = { 0 };
 	struct gg_fleet_scope scope = *covering->scope;
 	struct gg_clickhouse_rows rows;
 	int status;
 
-	if (scope.from_s < scope.floors.raw_s)
-		scope.from_s = scope.floors.raw_s;
-	if (scope.from_s >= scope.to_s)
+	if (from_s >= to_s)
 		return 0;
+	scope.from_s = from_s;
+	scope.to_s = to_s;
 	status = gg_fleet_scope_ask(&scope, store, GG_FLEET_RAW_MARKS, 0, &reply, error);
 	rows = gg_clickhouse_rows_of(&reply);
 	while (status == 0 && gg_clickhouse_rows_more(&rows)) {
@@ -341,6 +488,30 @@ static int read_raw(struct covering *covering, struct gg_clickhouse *store, stru
 			return gg_error_memory(error, "fleet");
 	}
 	return status == 0 ? gg_fleet_check_rows(&rows, error) : status;
+}
+
+/*
+ * Reads the fingerprints of all hours that are not clean.  A window with many spans of either kind
+ * is read as one, so that the number of statements has a bound.
+ */
+static int read_raw(struct covering *covering, struct gg_clickhouse *store, struct gg_error *error)
+{
+	uint32_t to_s = covering->scope->to_s, at_s = covering->scope->from_s, spans = 0;
+	const struct clean_span *clean = covering->clean.items;
+	size_t count = covering->clean.count;
+	int status = 0;
+
+	if (at_s < covering->scope->floors.raw_s)
+		at_s = covering->scope->floors.raw_s;
+	for (size_t i = 1; i < count; i++)
+		spans += clean[i].from_s != clean[i - 1].to_s;
+	if (spans > RAW_SPANS_MAX)
+		return read_raw_span(covering, store, at_s, to_s, error);
+	for (size_t i = 0; i < count && status == 0; i++) {
+		status = read_raw_span(covering, store, at_s, clean[i].from_s, error);
+		at_s = clean[i].to_s;
+	}
+	return status < 0 ? status : read_raw_span(covering, store, at_s, to_s, error);
 }
 
 /* Adds the fingerprints of the raw rows of a span up; 0: there are no rows. */
@@ -385,13 +556,28 @@ static int take(struct covering *covering, bool is_day, uint32_t start_s, uint64
 	    is_covered(covering, start_s))
 		return 0;
 	/* The rollup stands for raw rows that were dropped, whatever came late. */
-	if (raw != mark && raw != 0 && start_s >= scope->floors.raw_s)
+	if (raw != mark && raw != 0 && start_s >= scope->floors.raw_s &&
+	    !is_clean(covering, start_s))
 		return 0;
 	is_taken = is_day ? gg_array_push(&covering->cover->days, start_s)
 	                  : gg_array_push(&covering->cover->hours, start_s);
 	return !is_taken ? -ENOMEM
 	                 : gg_map_put(&covering->is_rolled,
 	                              is_day ? day_key(start_s) : hour_key(start_s), 0);
+}
+
+/* The raw rows of a clean day are those of its hours. */
+static int add_clean_hour(struct covering *covering, const struct rolled_mark *rolled)
+{
+	struct raw_hour hour = { rolled->start_s, rolled->mark };
+
+	if (rolled->is_day || !is_clean(covering, rolled->start_s) ||
+	    gg_map_get(&covering->raw_of, rolled->start_s) != GG_MAP_NONE)
+		return 0;
+	return gg_map_put(&covering->raw_of, hour.start_s, covering->raw.count) < 0 ||
+	                       !gg_array_push(&covering->raw, hour)
+	               ? -ENOMEM
+	               : 0;
 }
 
 static int read_rolled(struct covering *covering, struct gg_clickhouse *store, uint64_t groups,
@@ -403,16 +589,23 @@ static int read_rolled(struct covering *covering, struct gg_clickhouse *store, u
 	                                error);
 
 	rows = gg_clickhouse_rows_of(&reply);
-	/* Days come first, and hours only where no day is taken. */
 	while (status == 0 && gg_clickhouse_rows_more(&rows)) {
-		bool is_day = gg_clickhouse_read_u8(&rows) != 0;
-		uint32_t start_s = gg_clickhouse_read_u32(&rows);
-		uint64_t mark = gg_clickhouse_read_u64(&rows);
-		uint8_t grouped = gg_clickhouse_read_u8(&rows);
+		struct rolled_mark rolled = { .is_day = gg_clickhouse_read_u8(&rows) != 0 };
 
-		if (groups != GG_FLEET_NO_GROUPS && groups != grouped)
+		rolled.start_s = gg_clickhouse_read_u32(&rows);
+		rolled.mark = gg_clickhouse_read_u64(&rows);
+		rolled.grouped = gg_clickhouse_read_u8(&rows);
+		if (!gg_array_push(&covering->rolled, rolled) ||
+		    add_clean_hour(covering, &rolled) < 0)
+			return gg_error_memory(error, "fleet");
+	}
+	/* Days come first, and hours only where no day is taken. */
+	for (size_t i = 0; i < covering->rolled.count && status == 0; i++) {
+		const struct rolled_mark *rolled = &covering->rolled.items[i];
+
+		if (groups != GG_FLEET_NO_GROUPS && groups != rolled->grouped)
 			continue;
-		if (take(covering, is_day, start_s, mark) < 0)
+		if (take(covering, rolled->is_day, rolled->start_s, rolled->mark) < 0)
 			return gg_error_memory(error, "fleet");
 	}
 	return status == 0 ? gg_fleet_check_rows(&rows, error) : status;
@@ -464,6 +657,8 @@ int gg_fleet_cover_of(struct gg_fleet_cover *cover, struct gg_clickhouse *store,
 		return scope->moment_s < scope->floors.raw_s ? refuse_dropped(scope, error) : 0;
 	}
 	if (by_span)
+		status = read_clean_days(&covering, store, error);
+	if (by_span && status == 0)
 		status = read_raw(&covering, store, error);
 	if (by_span && status == 0)
 		status = read_rolled(&covering, store, groups, error);

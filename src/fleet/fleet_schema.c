@@ -99,6 +99,7 @@ static const struct migration {
 	{ 15, "rollup_day", ROLLUP_COLUMNS, "", ROLLUP_LAYOUT },
 	{ 16, "retention", "kind String, dropped_before UInt32, at DateTime", "dropped_before",
 	  "ORDER BY kind" },
+	{ 17, "rolled_day", "start UInt32, parts UInt64, at DateTime", "at", "ORDER BY start" },
 };
 
 uint32_t gg_fleet_schema_version(void)

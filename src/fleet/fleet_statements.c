@@ -177,6 +177,18 @@
 	                                                 "11 * toUInt64(processes)") condition  \
 	"GROUP BY key "
 
+/*
+ * A number for the parts that hold the raw rows of a day.  An insert takes a higher block number,
+ * a merge keeps the highest, and a mutation has a higher one as its version.  A server whose days
+ * are not those of UTC has other partitions, so it has no row here.
+ */
+#define DAY_PARTS                                                                                  \
+	"SELECT toUInt32(toDateTime(toDate(partition))) AS key, groupBitXor(cityHash64(table, "     \
+	"last)) AS parts FROM (SELECT table, partition, max(greatest(toInt64(max_block_number), "   \
+	"toInt64(data_version))) AS last FROM system.parts WHERE active AND database = {db_text} "  \
+	"AND table IN ('draw', 'live', 'folded', 'process') GROUP BY table, partition) WHERE "      \
+	"toUInt32(toDateTime(toDate(partition))) % 86400 = 0 GROUP BY key "
+
 #define HOUR_KEY "toUInt32(toUInt32(slot) - toUInt32(slot) % 3600) AS key, "
 
 #define ROLLUP_KEY "start, service, stack, series, host_group, metric, folded, fingerprint, "
@@ -254,6 +266,8 @@ static const char *const upkeep[GG_FLEET_UPKEEP_COUNT] = {
 		"AS hours, fingerprint AS days FROM {db}.rollup_day WHERE metric = " MARK
 		" AND start >= {from} AND start < {to}) GROUP BY key HAVING sum(hours) != "
 		"sum(days) AND sum(hours) != 0 ORDER BY key FORMAT RowBinary",
+	[GG_FLEET_DAY_PARTS] =
+		DAY_PARTS "ORDER BY key FORMAT RowBinary",
 	[GG_FLEET_ROLL_STAGING] =
 		"CREATE TABLE {db}.{staging} AS {db}.{table} ENGINE = ReplacingMergeTree() "
 		"PARTITION BY start ORDER BY (service, metric, stack, series, host_group, folded)",
@@ -394,6 +408,12 @@ static const char *const statements[GG_FLEET_STATEMENT_COUNT] = {
 	[GG_FLEET_ROLLED_MARKS] =
 		"SELECT day, start, f, grouped FROM (" MARKS("rollup_hour", "0") "UNION ALL "
 		MARKS("rollup_day", "1") ") ORDER BY day DESC, start FORMAT RowBinary",
+	[GG_FLEET_CLEAN_DAYS] =
+		"SELECT key, sum(here) AS is_here FROM (SELECT key, parts AS here, toUInt64(0) AS "
+		"noted FROM (" DAY_PARTS ") UNION ALL SELECT start AS key, toUInt64(0) AS here, "
+		"parts AS noted FROM {db}.rolled_day FINAL) WHERE key + 86400 > {from} AND key < "
+		"{to} GROUP BY key HAVING sum(here) = sum(noted) AND sum(noted) != 0 ORDER BY key "
+		"FORMAT RowBinary",
 	[GG_FLEET_FLOORS] =
 		"SELECT kind, max(dropped_before) FROM {db}.retention GROUP BY kind FORMAT RowBinary",
 	[GG_FLEET_ROLLED_TALLIES] =

@@ -37,6 +37,7 @@ enum gg_fleet_statement {
 	GG_FLEET_FOLDED_SLOTS,
 	GG_FLEET_RAW_MARKS,      /* the fingerprints of the raw rows of each hour */
 	GG_FLEET_ROLLED_MARKS,   /* those of the rows that rollups were made from */
+	GG_FLEET_CLEAN_DAYS,     /* days whose raw rows are those of their rollups, by the note */
 	GG_FLEET_FLOORS,         /* up to when rows of each kind were dropped */
 	GG_FLEET_ROLLED_TALLIES, /* sums of rollups of hours and days */
 	GG_FLEET_LIVE_STACKS,    /* the frames of the stacks that those have */
@@ -53,6 +54,7 @@ enum { GG_FLEET_STATEMENT_COUNT = GG_FLEET_DRAWN_SYMBOLS + 1 };
 enum gg_fleet_upkeep {
 	GG_FLEET_DIRTY_HOURS, /* hours whose raw rows are not those of their rollup */
 	GG_FLEET_DIRTY_DAYS,  /* days whose rollup is not that of their hours */
+	GG_FLEET_DAY_PARTS,   /* a number for the parts that hold the raw rows of each day */
 	GG_FLEET_ROLL_STAGING,
 	GG_FLEET_ROLL_MARKS,
 	GG_FLEET_ROLL_DRAWS,

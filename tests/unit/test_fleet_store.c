@@ -1609,6 +1609,17 @@ static void make_tenant(const char *tenant)
 	must(gg_fleet_schema_apply(whole_store(), tenant, NULL, &count, &error));
 }
 
+/* The days whose raw rows a question need not read, by the note of the roll. */
+static uint64_t count_clean_days(const char *tenant)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf reply = { 0 };
+	const struct gg_fleet_question question = { .tenant = tenant };
+	const struct gg_fleet_scope scope = { .question = &question, .to_s = UINT32_MAX };
+
+	must(gg_fleet_scope_ask(&scope, whole_store(), GG_FLEET_CLEAN_DAYS, 0, &reply, &error));
+	return reply.length / 12;
+}
+
 TEST(rollups_say_what_their_raw_rows_say)
 {
 	const struct rolled_service service = { .tenant = "rollups",
@@ -1638,6 +1649,7 @@ TEST(rollups_say_what_their_raw_rows_say)
 	rolled = roll_in_chunks("rollups", ROLLED_DAY_S + 86400 + 10200, 1000);
 	CHECK_EQ_U64(rolled.hour_count, 28 - 16);
 	CHECK_EQ_U64(rolled.day_count, 2);
+	CHECK_EQ_U64(count_clean_days("rollups"), 2);
 	repeat_said(before, &again);
 	again = ask_again(&before[0]);
 	/* The window has a day more, of which the store has two hours, and two hours after. */
@@ -1657,6 +1669,7 @@ TEST(rollups_say_what_their_raw_rows_say)
 
 	/* Late rows: their hours are read raw, until they are rolled again. */
 	put_rolled(&late);
+	CHECK_EQ_U64(count_clean_days("rollups"), 1);
 	begin_said(before, "rollups", "steady");
 	/* Sums of allocations come from all other hours; averages need each host. */
 	CHECK_EQ_U64(before[1].days, 1);
@@ -1665,6 +1678,7 @@ TEST(rollups_say_what_their_raw_rows_say)
 	rolled = roll("rollups", ROLLED_DAY_S + 86400 + 10200);
 	CHECK_EQ_U64(rolled.hour_count, 2);
 	CHECK_EQ_U64(rolled.day_count, 1);
+	CHECK_EQ_U64(count_clean_days("rollups"), 2);
 	repeat_said(before, &again);
 	again = ask_again(&before[1]);
 	CHECK_EQ_U64(again.days, 2);
@@ -1983,7 +1997,7 @@ TEST(every_statement_runs)
 	              "toUInt64(77), now(), ['main'], ['m.c'], [1]");
 	insert_rolled(&service, "INSERT INTO {db}.frame (month, frame, build_id, address, module) "
 	                        "VALUES (202311, 77, 'ab', 16, '/bin/x')");
-	roll("statements", ROLLED_DAY_S + 86400);
+	roll("statements", ROLLED_DAY_S + 2 * 86400);
 	insert_rolled(&service, "INSERT INTO {db}.host (month, host, name, keys, vals) SELECT "
 	                        "202312, host, 'x', ['geiger.receiver'], ['7'] FROM {db}.process "
 	                        "WHERE service = {service} LIMIT 1");
@@ -1999,13 +2013,18 @@ TEST(every_statement_runs)
 	for (int i = 0; i < GG_FLEET_STATEMENT_COUNT; i++) {
 		GG_CLEANUP(gg_buf_done) struct gg_buf reply = { 0 };
 
+		uint32_t to_s = scope.to_s;
+
 		scope.cover = &cover;
 		scope.from_s = ROLLED_DAY_S;
+		if (i == GG_FLEET_CLEAN_DAYS) /* it is about whole days */
+			scope.to_s = UINT32_MAX;
 		if (i == GG_FLEET_ROLLED_TALLIES)
 			REQUIRE(gg_array_push(&cover.hours, ROLLED_DAY_S));
 		CHECK_MSG(gg_fleet_scope_ask(&scope, whole_store(), i, 16, &reply, &error) == 0,
 		          "statement %d: %s", i, why());
 		CHECK_MSG(reply.length > 0, "statement %d has no rows", i);
+		scope.to_s = to_s;
 	}
 	scope.cover = NULL;
 	gg_fleet_scope_done(&scope);
