@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""bench_fleet_receive - what a receiver takes for a slot of each of many hosts.
+"""bench_fleet_receive - what a slot costs: a receiver of many hosts, and the sender of one.
 
-The slot is that of a recorded program, with the name of another host in each message.  Hosts send
-it again after an answer that lists unknown stacks, as `geiger send` does.
+The slot is that of a recorded program, with the name of another host in each message.  The sender's
+host runs five programs under the agent; its figures are those of three slots after the first ones.
 
-GEIGER, FLEET_PROGRAM: programs; FLEET_HOSTS: how many hosts (10 000).
+AGENT, GEIGER, FLEET_PROGRAM: programs; FLEET_HOSTS: how many hosts (10 000).
 """
 
 import gzip
@@ -20,7 +20,7 @@ import time
 
 GEIGER = os.environ["GEIGER"]
 HOSTS = int(os.environ.get("FLEET_HOSTS", "10000"))
-THREADS = 16
+THREADS, PROGRAMS, LOOKS, SLOT_SECONDS = 16, 5, 3, 10
 SLOT, STACKS = "/v1/fleet/slot", "/v1/fleet/stacks"
 
 
@@ -82,6 +82,42 @@ def record(folder):
     return max(Recorder.messages[SLOT], key=len), Recorder.messages[STACKS]
 
 
+def count_slots():
+    return len(Recorder.messages[SLOT])
+
+
+def measure_sender(folder):
+    """Processor time of `geiger send` for a slot, and the bytes of its body."""
+    Recorder.messages = {SLOT: [], STACKS: []}
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Recorder)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    regions = os.path.join(folder, "regions")
+    os.mkdir(regions)
+    programs = [subprocess.Popen([os.environ["FLEET_PROGRAM"], "600"], env={
+        **os.environ, "LD_PRELOAD": os.environ["AGENT"], "GEIGER_DIR": regions, "GEIGER_INTERVAL": "16384"})
+        for _ in range(PROGRAMS)]
+    sender = subprocess.Popen([GEIGER, "send", regions, "--quiet", "--every", f"{SLOT_SECONDS}s", "--slot",
+                               f"{SLOT_SECONDS}s", "--to", f"fleet://127.0.0.1:{server.server_address[1]}", "--state",
+                               os.path.join(folder, "state")])
+    try:
+        while count_slots() < 3:
+            time.sleep(0.1)
+        time.sleep(SLOT_SECONDS / 3)  # for what follows the slot
+        before, slots = facts(sender.pid)[0], count_slots()
+        while count_slots() < slots + LOOKS:
+            time.sleep(0.1)
+        time.sleep(SLOT_SECONDS / 3)
+        seconds, peak = facts(sender.pid)
+        sizes = [len(gzip.compress(message)) for message in Recorder.messages[SLOT][slots:]]
+        print(f"the sender of {PROGRAMS} programs: {1000 * (seconds - before) / LOOKS:.0f} ms of processor time a slot, "
+              f"bodies of {sum(sizes) / len(sizes):.0f} bytes, at most {peak:.0f} MB")
+    finally:
+        for process in [sender, *programs]:
+            process.kill()
+            process.wait()
+        server.shutdown()
+
+
 def facts(pid):
     with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
         fields = file.read().rsplit(")", 1)[1].split()
@@ -112,6 +148,7 @@ def send_all(address, slot, numbers, failed):
 def main():
     with tempfile.TemporaryDirectory(prefix="bench-fleet-") as folder:
         slot, definitions = record(folder)
+        measure_sender(folder)
         store = os.path.join(folder, "store")
         subprocess.run([GEIGER, "fleet", "up", store], check=True, capture_output=True)
         receiver = subprocess.Popen([GEIGER, "fleet", "receive", "--store", store, "--directory",
