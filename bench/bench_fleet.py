@@ -6,8 +6,8 @@ A service has 50 hosts and 5000 stacks of 30 frames; six tenths of the stacks ha
 rows are made by the server itself, so the times of inserts are not those of a receiver.
 
 GEIGER: the command; FLEET_DRAWS: rows of `draw` of the day (5 million); FLEET_SLOTS: snapshots of
-live rows (10), of FLEET_LIVE rows a host (2000); FLEET_KEEP: the folder of the store, which stays and is
-used again.
+live rows (10), of FLEET_LIVE rows a host (2000); FLEET_KEEP: the folder of the store, which stays
+and is used again.
 """
 
 import os

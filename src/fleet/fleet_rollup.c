@@ -438,8 +438,8 @@ static struct clean_span clean_span_of(const struct gg_fleet_scope *scope, uint3
 }
 
 /*
- * Reads the days of the window whose rows are those of their rollups.  A user who may not read
- * system.parts has none, and then all raw rows tell.
+ * Reads the days of the window whose rows are those of their rollups.  Without the right to read
+ * system.parts there are no such days, so the question compares all raw rows.
  */
 static int read_clean_days(struct covering *covering, struct gg_clickhouse *store,
                            struct gg_error *error)

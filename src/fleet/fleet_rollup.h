@@ -20,7 +20,7 @@
  *            before they were added up.  A question compares it with the raw rows that are there
  *            now.  If they differ, the question reads the raw rows, and the next roll makes that
  *            rollup again.  So an answer never depends on when somebody rolled.
- * Clean days Comparing costs a pass over the raw rows.  So a roll notes the parts of the tables that
+ * Clean days Comparing costs a pass over the raw rows.  So a roll notes which parts of the tables
  *            hold the raw rows of each day that is over, if these did not change while it compared
  *            and rolled.  While the server has the same parts, the raw rows are those of the
  *            rollups, and questions do not read them.

@@ -117,7 +117,7 @@ static int save_config(const char *directory, const struct gg_store_server *serv
 	}
 	/*
 	 * The server's own level finds no matches, and even equal values take a thirtieth of their
-	 * room.  Level 3 takes less of the processor, too.  Blocks of 1 MiB (users.xml) find what a
+	 * room.  Level 3 also takes less of the processor.  Blocks of 1 MiB (users.xml) find what a
 	 * snapshot of `live` has in common with the one before.  docs/FLEET.md, "Sizes", has bytes.
 	 *
 	 * No query_log, part_log, trace_log, metric_log: without their sections they are off, and
