@@ -13,7 +13,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 
 from fleet_cluster import Cluster, lacks
 from fleet_store import Network, Receiver, Tmpfs, wait_for
