@@ -20,7 +20,7 @@ enum {
 	LINE_BYTES = 512
 };
 
-/* No number of a line is larger, so that sums of lines do not overflow. */
+/* No number of a line but its time is larger, so that sums of lines do not overflow. */
 #define NUMBER_MAX (INT64_C(1) << 52)
 
 enum number {
@@ -79,7 +79,8 @@ static bool parse(const char *line, int64_t numbers[NUMBER_COUNT])
 		errno = 0;
 		numbers[i] = strtoll(line, &end, 10);
 		if (errno != 0 || end == line || *end != (i + 1 < NUMBER_COUNT ? ' ' : '\n') ||
-		    numbers[i] > NUMBER_MAX || numbers[i] < (i < NUMBER_HEAP ? 0 : -1))
+		    (i != NUMBER_TIME && numbers[i] > NUMBER_MAX) ||
+		    numbers[i] < (i < NUMBER_HEAP ? 0 : -1))
 			return false;
 		line = end + 1;
 	}
