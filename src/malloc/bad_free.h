@@ -9,7 +9,7 @@
  *
  *   always found   a run or a sample that is free already; a block whose slab went back; a pointer
  *                  into a run, into a sample, or into another thread's block; a pointer into memory
- *                  of the arena that no block ever had
+ *                  of the arena that no block ever had, except for slots of samples
  *   often found    a block that is free already, when its slab hands its free blocks out again:
  *                  if the list of free blocks has a loop of up to eight blocks near its begin, or
  *                  fewer blocks than were freed

@@ -19,7 +19,9 @@
  * Fork      A child may get a slab whose first block was pushed by a thread that the child does not
  *           have, and that had not put the slab into its heap's list.  So that thread's heap counts
  *           such pushes while they are under way.  If there is one, the child looks for the slab.
- *           In the same way it collects what such a thread had left of an orphan's list.
+ *           In the same way it collects what such a thread had left of an orphan's list.  A child
+ *           that a handler made inside of a push repairs nothing, and neither does one whose thread
+ *           had left a push by siglongjmp: such blocks stay in use there.
  * Cost      one compare-and-swap, and a second one for the first block of a slab.
  */
 #pragma once

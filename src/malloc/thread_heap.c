@@ -496,9 +496,14 @@ static struct gg_malloc_heap *find_heap(void)
 		heap->end_rounds = 0;
 		own_heap = heap;
 		outer.heap = heap;
-		/* A handler forked meanwhile: the next visit draws. */
-		if (gg_unlikely(!is_of_process(heap)))
+		/*
+		 * A handler forked meanwhile: the next visit draws.  The child took the heap for
+		 * one of a thread that it does not have.
+		 */
+		if (gg_unlikely(!is_of_process(heap))) {
 			heap->visit_left_bytes = 0;
+			gg_store_relaxed(&heap->state, GG_MALLOC_HEAP_OWNED);
+		}
 	}
 	gg_malloc_section_end(outer);
 	return heap;
