@@ -438,7 +438,7 @@ void gg_malloc_slots_purge_aged(uint32_t now_ms)
 	uint32_t delay_ms = gg_load_relaxed(&gg_malloc_purge_delay_ms);
 	uint32_t last_ms = gg_load_relaxed(&last_look_ms);
 
-	/* The exchange lets one thread look: the next look finds what was idle for a whole delay. */
+	/* One thread looks, and the next look finds what was idle for a whole delay. */
 	if (gg_load_relaxed(&newest_tables) == NULL || now_ms - last_ms < delay_ms ||
 	    !gg_cas_acq_rel(&last_look_ms, &last_ms, now_ms))
 		return;

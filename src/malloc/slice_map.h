@@ -7,8 +7,8 @@
  *   that of the slab or run, in use or free, that the slice is in
  *   that of the slice's own number, which has no owner while the slice is inside of a run
  *
- * Slots of samples have slices below the limit, too.  Entries of those that were never opened are
- * zero, and a pointer into one ends with SIGSEGV.
+ * Slices of sampled slots that were never opened have entries of zero, although they are below the
+ * limit: a pointer into one ends with SIGSEGV.
  *
  * All slices of a slab lead to it, and the first and the last slice of a run.  A run may have 2048
  * slices, and the arena looks at the ends only.  A pointer into the middle of a run leads to a
