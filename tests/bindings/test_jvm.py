@@ -556,8 +556,11 @@ def attach(jdk, count):
     check(f"{jdk.name}_{count}_attaches_leave_the_program_as_it_is", program.returncode == 5 and output == b"ended\n" and errors == b"",
           program.returncode, output, errors)
     check(f"{jdk.name}_attaches_see_java_objects", attached == count and with_objects == count, attached, with_objects, reasons[:3])
+    os.environ["GEIGER_DIR"] = os.path.join(os.getcwd(), "attached")  # for the regions that stay
+    os.makedirs("attached", exist_ok=True)
     older_buffers(jdk)
     several(jdk)
+    del os.environ["GEIGER_DIR"]
 
 
 def several(jdk):
