@@ -251,10 +251,10 @@ static int roll_days(struct roll *roll, uint32_t from_s, uint32_t to_s,
 
 /* --- notes of days --------------------------------------------------------------------------- */
 
-/* The parts of a day's raw rows. */
+/* The parts that hold a day's raw rows, and those of its rollups. */
 struct day_parts {
 	uint32_t start_s;
-	uint64_t parts;
+	uint64_t raw, rolled;
 };
 
 struct day_parts_array {
@@ -271,7 +271,8 @@ static int read_parts(struct roll *roll, struct day_parts_array *days)
 	while (status == 0 && gg_clickhouse_rows_more(&rows)) {
 		struct day_parts day = { .start_s = gg_clickhouse_read_u32(&rows) };
 
-		day.parts = gg_clickhouse_read_u64(&rows);
+		day.raw = gg_clickhouse_read_u64(&rows);
+		day.rolled = gg_clickhouse_read_u64(&rows);
 		if (!gg_array_push(days, day))
 			return gg_error_memory(roll->error, "fleet roll");
 	}
@@ -296,8 +297,9 @@ static int insert_notes(struct roll *roll, struct gg_buf *notes)
 }
 
 /*
- * Notes the parts of each day that is over, if they are the same as before its hours were compared
- * and rolled: then the rollups have these rows.  Questions need not read them to know it.
+ * Notes the parts of each day that is over, if those of its raw rows are the same as before its
+ * hours were compared and rolled: then the rollups have these rows.  Questions need not read them
+ * to know it.
  */
 static int note_days(struct roll *roll, const struct day_parts_array *before, uint32_t from_s,
                      uint32_t closed_s)
@@ -312,11 +314,11 @@ static int note_days(struct roll *roll, const struct day_parts_array *before, ui
 		while (j < before->count && before->items[j].start_s < day->start_s)
 			j++;
 		if (j == before->count || before->items[j].start_s != day->start_s ||
-		    before->items[j].parts != day->parts || day->start_s < from_s ||
+		    before->items[j].raw != day->raw || day->start_s < from_s ||
 		    (uint64_t)day->start_s + GG_FLEET_DAY_S > closed_s)
 			continue;
 		gg_clickhouse_write_u32(&notes, day->start_s);
-		gg_clickhouse_write_u64(&notes, day->parts);
+		gg_clickhouse_write_u64(&notes, day->raw ^ day->rolled);
 		gg_clickhouse_write_u32(&notes, (uint32_t)time(NULL));
 	}
 	gg_array_done(&after);
@@ -356,15 +358,15 @@ int gg_fleet_roll(struct gg_clickhouse *store, const struct gg_fleet_roll_plan *
 		roll.error = &roll.ignored;
 	status = first_of(status, roll_hours(&roll, round_up(floors.raw_s, GG_FLEET_HOUR_S),
 	                                     closed_s - closed_s % GG_FLEET_HOUR_S, ret_rolled));
-	if (status == 0 && !plan->is_dry_run)
-		status = note_days(&roll, &parts, round_up(floors.raw_s, GG_FLEET_DAY_S), closed_s);
-	gg_array_done(&parts);
 	days = roll_days(&roll, round_up(floors.hours_s, GG_FLEET_DAY_S),
 	                 closed_s - closed_s % GG_FLEET_DAY_S, ret_rolled);
 	/* A day of which an hour failed is made of an old rollup of that hour, or lacks it. */
 	if (ret_rolled->first_hour_s < ret_rolled->first_day_s)
 		ret_rolled->first_day_s = ret_rolled->first_hour_s -
 		                          ret_rolled->first_hour_s % GG_FLEET_DAY_S;
+	if (status == 0 && days == 0 && !plan->is_dry_run)
+		status = note_days(&roll, &parts, round_up(floors.raw_s, GG_FLEET_DAY_S), closed_s);
+	gg_array_done(&parts);
 	return first_of(status, days);
 }
 

@@ -178,16 +178,24 @@
 	"GROUP BY key "
 
 /*
- * A number for the parts that hold the raw rows of a day.  An insert takes a higher block number,
- * a merge keeps the highest, and a mutation has a higher one as its version.  A server whose days
- * are not those of UTC has other partitions, so it has no row here.
+ * Numbers for the parts that hold the raw rows of a day, and those of its rollups.  An insert takes
+ * a higher block number, a merge keeps the highest, and a mutation has a higher one as its version.
+ * A server whose days are not those of UTC has other partitions, so it has no row here.  The
+ * numbers of rollups tell a replica that has the raw rows, but not yet the newest rollups.
  */
+#define PARTS_OF(tables)                                                                           \
+	"(SELECT table, partition, max(greatest(toInt64(max_block_number), toInt64(data_version))) " \
+	"AS last FROM system.parts WHERE active AND database = {db_text} AND table IN (" tables ") " \
+	"GROUP BY table, partition) "
+
 #define DAY_PARTS                                                                                  \
-	"SELECT toUInt32(toDateTime(toDate(partition))) AS key, groupBitXor(cityHash64(table, "     \
-	"last)) AS parts FROM (SELECT table, partition, max(greatest(toInt64(max_block_number), "   \
-	"toInt64(data_version))) AS last FROM system.parts WHERE active AND database = {db_text} "  \
-	"AND table IN ('draw', 'live', 'folded', 'process') GROUP BY table, partition) WHERE "      \
-	"toUInt32(toDateTime(toDate(partition))) % 86400 = 0 GROUP BY key "
+	"SELECT key, groupBitXor(raw) AS raw_parts, groupBitXor(rolled) AS rolled_parts FROM ("    \
+	"SELECT toUInt32(toDateTime(toDate(partition))) AS key, cityHash64(table, last) AS raw, "  \
+	"toUInt64(0) AS rolled FROM " PARTS_OF("'draw', 'live', 'folded', 'process'")              \
+	"WHERE toUInt32(toDateTime(toDate(partition))) % 86400 = 0 UNION ALL SELECT "              \
+	"toUInt32(intDiv(toUInt32(partition), 86400) * 86400) AS key, toUInt64(0) AS raw, "        \
+	"cityHash64(table, partition, last) AS rolled FROM "                                       \
+	PARTS_OF("'rollup_hour', 'rollup_day'") ") GROUP BY key "
 
 #define HOUR_KEY "toUInt32(toUInt32(slot) - toUInt32(slot) % 3600) AS key, "
 
@@ -409,8 +417,8 @@ static const char *const statements[GG_FLEET_STATEMENT_COUNT] = {
 		"SELECT day, start, f, grouped FROM (" MARKS("rollup_hour", "0") "UNION ALL "
 		MARKS("rollup_day", "1") ") ORDER BY day DESC, start FORMAT RowBinary",
 	[GG_FLEET_CLEAN_DAYS] =
-		"SELECT key, sum(here) AS is_here FROM (SELECT key, parts AS here, toUInt64(0) AS "
-		"noted FROM (" DAY_PARTS ") UNION ALL SELECT start AS key, toUInt64(0) AS here, "
+		"SELECT key, sum(here) AS is_here FROM (SELECT key, bitXor(raw_parts, "
+		"rolled_parts) AS here, toUInt64(0) AS noted FROM (" DAY_PARTS ") UNION ALL SELECT start AS key, toUInt64(0) AS here, "
 		"parts AS noted FROM {db}.rolled_day FINAL) WHERE key + 86400 > {from} AND key < "
 		"{to} GROUP BY key HAVING sum(here) = sum(noted) AND sum(noted) != 0 ORDER BY key "
 		"FORMAT RowBinary",

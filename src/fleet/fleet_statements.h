@@ -54,7 +54,7 @@ enum { GG_FLEET_STATEMENT_COUNT = GG_FLEET_DRAWN_SYMBOLS + 1 };
 enum gg_fleet_upkeep {
 	GG_FLEET_DIRTY_HOURS, /* hours whose raw rows are not those of their rollup */
 	GG_FLEET_DIRTY_DAYS,  /* days whose rollup is not that of their hours */
-	GG_FLEET_DAY_PARTS,   /* a number for the parts that hold the raw rows of each day */
+	GG_FLEET_DAY_PARTS,   /* numbers for the parts of each day, raw and rolled */
 	GG_FLEET_ROLL_STAGING,
 	GG_FLEET_ROLL_MARKS,
 	GG_FLEET_ROLL_DRAWS,
