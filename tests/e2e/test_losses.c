@@ -452,13 +452,15 @@ TEST(what_idle_children_hold_is_live_from_the_free_of_their_parent_on)
 		CHECK_EQ_DOUBLE(
 			recording_number(&r, "select count(*) from sample where origin = id"), 0);
 		/*
-		 * The children began when they were forked, after the allocations and long before
-		 * they woke up; the kernel's time is up to a tick too early.
+		 * The children began when they were forked: 0.7 s after their parent's last
+		 * allocation, and before its frees.
 		 */
 		CHECK_EQ_DOUBLE(recording_number(&r, "select count(*) from process, "
-		                                     "(select max(t_free) as t from sample) "
-		                                     "where parent > 0 and start_ns < t "
-		                                     "and start_ns > t - 4e8"),
+		                                     "(select max(t_free) as last_free, "
+		                                     "max(t_alloc) filter (where process = 1) "
+		                                     "as last_alloc from sample) "
+		                                     "where parent > 0 and start_ns < last_free "
+		                                     "and start_ns > last_alloc"),
 		                2);
 	}
 	recording_end(&r);

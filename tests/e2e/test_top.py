@@ -16,6 +16,8 @@ import time
 from sentences import check, in_scratch
 
 GEIGER, AGENT, LOOKS_PROFILE = (os.environ[name] for name in ("GEIGER", "AGENT", "LOOKS_PROFILE"))
+# With any seed, one of forty intervals would be too high.
+SAMPLING = {"GEIGER_INTERVAL": "16384", "GEIGER_SEED": "7", "PYTHONHASHSEED": "0"}
 TRIES = 600  # of a tenth of a second
 
 # Waits for a line before each step; the names of threads and commands are hostile.
@@ -47,7 +49,7 @@ while True:
 
 
 def start():
-    environment = dict(os.environ, LD_PRELOAD=AGENT, GEIGER_INTERVAL="16384")
+    environment = dict(os.environ, LD_PRELOAD=AGENT, **SAMPLING)
     return subprocess.Popen([os.path.realpath(sys.executable), "-c", PROGRAM, "\x1b[31mred\n"], text=True,
                             stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
 
@@ -155,7 +157,7 @@ def succession():
     """A shell executes Python: another program in the same process, with another region."""
     python = os.path.realpath(sys.executable)
     program = subprocess.Popen(["/bin/sh", "-c", f"read line; exec {python} -c 'input()'"], stdin=subprocess.PIPE,
-                               text=True, env=dict(os.environ, LD_PRELOAD=AGENT, GEIGER_INTERVAL="16384"))
+                               text=True, env=dict(os.environ, LD_PRELOAD=AGENT, **SAMPLING))
     region_of(program.pid)
     top = subprocess.Popen([GEIGER, "top", str(program.pid), "--json", "-n", "0", "-d", "1"], text=True,
                            stdout=subprocess.PIPE)
@@ -177,7 +179,7 @@ def succession():
 
 def rates():
     """Between looks that are 7 s apart, blocks come and go at a known rate."""
-    environment = dict(os.environ, LD_PRELOAD=AGENT, GEIGER_INTERVAL="16384")
+    environment = dict(os.environ, LD_PRELOAD=AGENT, **SAMPLING)
     program = subprocess.Popen([os.path.realpath(sys.executable), "-c", CHURN], stdout=subprocess.PIPE, env=environment)
     program.stdout.readline()
     done = run(str(program.pid), "--json", "-n", "3", "-d", "7")
@@ -213,7 +215,7 @@ def lists(program):
     """The list has what a report says of each process; on request also the others."""
     bare = subprocess.Popen(["sleep", "1000"])
     ended = subprocess.Popen([os.path.realpath(sys.executable), "-c", ""],
-                             env=dict(os.environ, LD_PRELOAD=AGENT, GEIGER_INTERVAL="16384"))
+                             env=dict(os.environ, LD_PRELOAD=AGENT, **SAMPLING))
     ended.wait()
     few, done = listed()
     report = json.loads(subprocess.run([GEIGER, "report", str(program.pid), "--json"], check=True,
