@@ -34,7 +34,7 @@ static const int64_t *full_count; /* the VM's; NULL: not found */
 
 /*
  * Those of young and full collections, which take the buffers of all threads, and what they were
- * when the adapter joined.  Concurrent cycles are no such collections.
+ * when the VM's sampler was enabled.  Concurrent cycles are no such collections.
  */
 static const int64_t *buffer_counts[COLLECTORS];
 static int64_t counts_before[COLLECTORS];
@@ -206,9 +206,14 @@ static void find_counts(const char *memory)
 		if (full_count == NULL)
 			full_count = full;
 		buffer_counts[i] = full != NULL ? full : young;
+	}
+}
+
+void gg_jvm_collections_note_buffers(void)
+{
+	for (int i = 0; i < COLLECTORS; i++)
 		if (buffer_counts[i] != NULL)
 			counts_before[i] = __atomic_load_n(buffer_counts[i], __ATOMIC_RELAXED);
-	}
 }
 
 bool gg_jvm_collections_took_buffers(void)

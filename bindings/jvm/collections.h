@@ -30,9 +30,12 @@
 /* Looks for the VM's count, and for its collector.  Without them, no collection is known. */
 void gg_jvm_collections_find(void);
 
+/* Notes which collections have ended, for the next function. */
+void gg_jvm_collections_note_buffers(void);
+
 /*
  * True once a collection has ended that took the allocation buffers of all threads, since
- * gg_jvm_collections_find().  False where such a collection is not known.
+ * gg_jvm_collections_note_buffers().  False where such a collection is not known.
  */
 bool gg_jvm_collections_took_buffers(void);
 

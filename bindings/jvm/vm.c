@@ -6,6 +6,7 @@
  *                        tag, a number that counts up
  *   ObjectFree           the object of that tag died: the VM found out at a collection
  *   ThreadStart          the thread's first sample point is drawn with the interval of now
+ *   ThreadEnd            an older thread may end before its first sample (older_threads.h)
  *   GarbageCollection... a collection may have been a full one (collections.h)
  *   VMDeath              the VM reports the deaths that it has found so far
  *
@@ -66,7 +67,8 @@ enum { MOST_INTERVAL_BYTES = 8 << 20 };
 static jvmtiEnv *jvmti;
 static uint32_t heap;
 static bool is_biased, is_hotspot;
-static uint32_t is_begun; /* 1: the VM calls back */
+static uint32_t is_begun;         /* 1: the VM calls back */
+static uint32_t begun_generation; /* of the recording, at the last begin */
 
 /* The VM's interval, and its interval before gg_jvm_begin(); 0: every allocation. */
 static uint64_t vm_interval_bytes, first_interval_bytes;
@@ -78,7 +80,7 @@ static uint64_t vm_interval_bytes, first_interval_bytes;
 static uint32_t epoch = 1;
 
 /*
- * Guards is_begun, epoch and changes of the VM's interval.  Callbacks only try it, so that none
+ * Guards is_begun, begun_generation, epoch and changes of the VM's interval.  Callbacks only try it, so that none
  * waits for another.
  */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -277,7 +279,7 @@ static void JNICALL on_sample(jvmtiEnv *env, JNIEnv *jni, jthread thread, jobjec
 		give_back_if_detached();
 	follow_interval();
 	gg_jvm_collections_settle(false);
-	gg_jvm_older_threads_look(jvmti, true);
+	gg_jvm_older_threads_look(jvmti, jni);
 	if (!gg_embed_is_sampling() || !is_known || !draw(&sample, drawn, gg_embed_interval())) {
 		errno = saved_errno;
 		return;
@@ -301,7 +303,7 @@ static void JNICALL on_free(jvmtiEnv *env, jlong tag)
 	gg_jvm_collections_settle(true);
 	geiger_freed(heap, (const void *)(uintptr_t)gg_jvm_tag_number(tag));
 	gg_jvm_collections_died(gg_jvm_tag_born_ms(tag));
-	gg_jvm_older_threads_look(jvmti, false);
+	gg_jvm_older_threads_look(jvmti, NULL);
 }
 
 static void JNICALL on_collection_start(jvmtiEnv *env)
@@ -323,7 +325,7 @@ static void JNICALL on_vm_death(jvmtiEnv *env, JNIEnv *jni)
 	if ((*env)->SetEventNotificationMode(env, JVMTI_DISABLE, JVMTI_EVENT_OBJECT_FREE, NULL) ==
 	    JVMTI_ERROR_NONE)
 		gg_jvm_collections_settled();
-	gg_jvm_older_threads_look(env, false);
+	gg_jvm_older_threads_look(env, NULL);
 }
 
 static void JNICALL on_thread_start(jvmtiEnv *env, JNIEnv *jni, jthread thread)
@@ -331,7 +333,13 @@ static void JNICALL on_thread_start(jvmtiEnv *env, JNIEnv *jni, jthread thread)
 	(void)env, (void)jni, (void)thread;
 	thread_state.epoch = gg_load_relaxed(&epoch);
 	thread_state.pending_bytes = gg_load_relaxed(&vm_interval_bytes);
-	gg_jvm_older_threads_started();
+	gg_jvm_older_threads_started(jvmti);
+}
+
+static void JNICALL on_thread_end(jvmtiEnv *env, JNIEnv *jni, jthread thread)
+{
+	(void)env, (void)jni, (void)thread;
+	gg_jvm_older_threads_ended(jvmti);
 }
 
 /* An event that HotSpot has beyond the specification. */
@@ -393,6 +401,7 @@ static const char *enable(JavaVM *vm, bool is_live)
 		JVMTI_EVENT_SAMPLED_OBJECT_ALLOC,
 		JVMTI_EVENT_OBJECT_FREE,
 		JVMTI_EVENT_THREAD_START,
+		JVMTI_EVENT_THREAD_END,
 		JVMTI_EVENT_GARBAGE_COLLECTION_START,
 		JVMTI_EVENT_GARBAGE_COLLECTION_FINISH,
 		JVMTI_EVENT_VM_DEATH,
@@ -401,6 +410,7 @@ static const char *enable(JavaVM *vm, bool is_live)
 		.SampledObjectAlloc = on_sample,
 		.ObjectFree = on_free,
 		.ThreadStart = on_thread_start,
+		.ThreadEnd = on_thread_end,
 		.GarbageCollectionStart = on_collection_start,
 		.GarbageCollectionFinish = on_collection_finish,
 		.VMDeath = on_vm_death,
@@ -424,12 +434,19 @@ static const char *enable(JavaVM *vm, bool is_live)
 		return "no Java objects are shown: the VM refuses the callbacks";
 	watch_unloads();
 	gg_jvm_collections_find();
-	gg_jvm_older_threads_begin(vm, jvmti, is_live);
-	/* The samples come last, or objects could die unseen. */
-	for (size_t i = sizeof(wanted) / sizeof(*wanted); i-- > 0;)
+	gg_jvm_older_threads_prepare();
+	/*
+	 * The samples come last, or objects could die unseen.  Threads that start while the older
+	 * ones are marked are known by their events.
+	 */
+	for (size_t i = sizeof(wanted) / sizeof(*wanted); i-- > 0;) {
+		if (wanted[i] == JVMTI_EVENT_SAMPLED_OBJECT_ALLOC && is_live)
+			gg_jvm_older_threads_mark(vm, jvmti);
 		if ((*jvmti)->SetEventNotificationMode(jvmti, JVMTI_ENABLE, wanted[i], NULL) !=
 		    JVMTI_ERROR_NONE)
 			return "no Java objects are shown: the VM refuses the events";
+	}
+	gg_jvm_older_threads_begin(gg_load_relaxed(&epoch) == 1);
 	return NULL;
 }
 
@@ -456,12 +473,19 @@ static const char *prepare(JavaVM *vm, bool is_live)
 	return NULL;
 }
 
+/* The caller has the lock. */
+static bool is_begun_for_recording(void)
+{
+	gg_embed_settings_refresh();
+	return has_sampler() && begun_generation == gg_load_relaxed(&gg_embed_settings.generation);
+}
+
 bool gg_jvm_is_begun(void)
 {
 	bool is;
 
 	pthread_mutex_lock(&lock);
-	is = has_sampler();
+	is = is_begun_for_recording();
 	pthread_mutex_unlock(&lock);
 	return is;
 }
@@ -473,8 +497,11 @@ const char *gg_jvm_begin(JavaVM *vm, bool is_live)
 	if (is_exact())
 		return NULL;
 	pthread_mutex_lock(&lock);
-	gg_embed_settings_refresh();
-	if (!has_sampler()) {
+	if (!is_begun_for_recording()) {
+		/* No callback came since the detach, so the sampler is that of an earlier attach. */
+		if (has_sampler())
+			give_back();
+		begun_generation = gg_load_relaxed(&gg_embed_settings.generation);
 		why = jvmti == NULL ? prepare(vm, is_live) : NULL;
 		if (why == NULL)
 			why = enable(vm, is_live);

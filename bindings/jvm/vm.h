@@ -29,7 +29,7 @@ enum {
 const char *gg_jvm_begin(JavaVM *vm, bool is_live);
 
 /*
- * True between a gg_jvm_begin() that succeeded and the first sample after a detach.  It waits for a
- * begin that is under way.
+ * True if a gg_jvm_begin() for the recording of now succeeded, until the first sample after a
+ * detach.  It waits for a begin that is under way.
  */
 bool gg_jvm_is_begun(void);

@@ -271,10 +271,12 @@ struct gg_agent_functions {
 	void (*expose)(uint64_t interval_bytes);
 
 	/*
-	 * Says how many Java threads ran at the attach, and how many of these have come to a sample
-	 * point since.
+	 * Says how many Java threads ran at the attach, how many of these have come to a sample
+	 * point since, and how many ended before it.  Calls may come in any order: the largest
+	 * counts stay.  False: the counts are not kept, and another call may succeed.
 	 */
-	void (*count_java_threads)(uint32_t thread_count, uint32_t sampled_count);
+	bool (*count_java_threads)(uint32_t thread_count, uint32_t sampled_count,
+	                           uint32_t ended_count);
 
 	/* The most frames of a stack, so that an adapter asks its runtime for no more. */
 	uint32_t (*max_frames)(void);

@@ -122,10 +122,12 @@ enum gg_region_counter {
 	GG_COUNT_JAVA_STATE, /* enum gg_region_java: the adapter for Java VMs sets it; no name */
 	/*
 	 * Threads of a Java VM that ran at the attach.  Each may allocate unseen until its next
-	 * sample point; the second counter says how many have come to one.
+	 * sample point; the second counter says how many have come to one, and the third how many
+	 * ended before it.
 	 */
 	GG_COUNT_JAVA_THREADS,
 	GG_COUNT_JAVA_THREADS_SAMPLED,
+	GG_COUNT_JAVA_THREADS_ENDED,
 	GG_COUNT_WAS_OFF,     /* 1: sampling was switched off for a while, or is; no name */
 	GG_COUNTER_COUNT = 48 /* space for more; the reader prints the named ones */
 };

@@ -548,21 +548,35 @@ static void set_java_state(enum gg_region_java state)
 	leave(t, block);
 }
 
-/* Without an attach nothing is promised of a time when threads ran already. */
-static void count_java_threads(uint32_t thread_count, uint32_t sampled_count)
+/* Relaxed: only the number matters. */
+static void raise_count(uint64_t *counter, uint64_t to)
+{
+	uint64_t before = gg_load_relaxed(counter);
+
+	while (before < to && !gg_cas_acq_rel(counter, &before, to))
+		;
+}
+
+/*
+ * Without an attach nothing is promised of a time when threads ran already.  Each attach has a
+ * region of its own, so no count is ever taken back.
+ */
+static bool count_java_threads(uint32_t thread_count, uint32_t sampled_count, uint32_t ended_count)
 {
 	struct gg_thread *t = &gg_thread;
 	struct gg_thread_block *block = enter(t);
 	uint64_t *counters;
 
 	if (block == NULL)
-		return;
+		return false;
 	counters = gg_process.region.header->counters;
 	if (gg_process.attach.attached_ns != 0) {
-		gg_store_relaxed(&counters[GG_COUNT_JAVA_THREADS], thread_count);
-		gg_store_relaxed(&counters[GG_COUNT_JAVA_THREADS_SAMPLED], sampled_count);
+		raise_count(&counters[GG_COUNT_JAVA_THREADS], thread_count);
+		raise_count(&counters[GG_COUNT_JAVA_THREADS_SAMPLED], sampled_count);
+		raise_count(&counters[GG_COUNT_JAVA_THREADS_ENDED], ended_count);
 	}
 	leave(t, block);
+	return true;
 }
 
 static uint32_t max_frames(void)

@@ -148,6 +148,7 @@ const char *gg_region_counter_name(uint32_t counter)
 		[GG_COUNT_GUARDED] = "guarded blocks",
 		[GG_COUNT_JAVA_THREADS] = "Java threads at the attach",
 		[GG_COUNT_JAVA_THREADS_SAMPLED] = "Java threads sampled since",
+		[GG_COUNT_JAVA_THREADS_ENDED] = "Java threads ended unsampled",
 	};
 
 	return counter < GG_COUNT(names) ? names[counter] : NULL;
