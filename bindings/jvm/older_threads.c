@@ -89,8 +89,8 @@ static char *group_of(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread)
 static bool is_of_vm(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread)
 {
 	char *group = group_of(jvmti, jni, thread);
-	bool is = group != NULL && (strcmp(group, "system") == 0 ||
-	                            strcmp(group, "InnocuousThreadGroup") == 0);
+	bool is = group != NULL &&
+	          (strcmp(group, "system") == 0 || strcmp(group, "InnocuousThreadGroup") == 0);
 
 	(*jvmti)->Deallocate(jvmti, (unsigned char *)group);
 	return is;

@@ -509,6 +509,15 @@ uint64_t gg_model_dropped(const struct gg_model *model, uint32_t process);
 bool gg_model_is_incomplete(const struct gg_model *model, uint32_t process, int64_t from_ns,
                             int64_t to_ns);
 
+/*
+ * True if Java objects of the process (0: any process) are missing, because threads of its VM ran
+ * when the agent was attached.  Other heaps miss nothing for that reason.
+ */
+bool gg_model_lacks_java_objects(const struct gg_model *model, uint32_t process);
+
+/* True if blocks of that allocation class are Java objects.  kind_count: the class is not known. */
+bool gg_model_may_be_java(const struct gg_model *model, uint32_t kind);
+
 /* The earliest time at which the block can have been freed: free_ns, unless that time was lost. */
 int64_t gg_model_freed_from(const struct gg_model *model, const struct gg_model_sample *sample);
 

@@ -45,29 +45,33 @@ static uint64_t counter_of(const struct gg_model *model, uint32_t process,
 static bool has_unsampled_threads(const struct gg_model *model, uint32_t process)
 {
 	return counter_of(model, process, GG_COUNT_JAVA_THREADS) >
-	       counter_of(model, process, GG_COUNT_JAVA_THREADS_SAMPLED);
+	       counter_of(model, process, GG_COUNT_JAVA_THREADS_SAMPLED) +
+	               counter_of(model, process, GG_COUNT_JAVA_THREADS_ENDED);
 }
 
 /*
- * True if the process, which was attached to, is recorded exactly but for what its Java threads
- * allocated before they came to a sample point.  A larger interval has an error beside which that
- * is little.
+ * What older threads allocated before they came to a sample point remains missing.  With hundreds
+ * of threads it exceeds the error of large sums, so no confidence interval may claim to hold the
+ * truth.  Biased samples have no interval: their sums are doubted only while threads are unsampled.
  */
-static bool is_nearly_exact(const struct gg_model *model, uint32_t process)
-{
-	return model->processes[process].interval_bytes <= 1;
-}
-
-static bool lacks_java_objects(const struct gg_model *model, uint32_t process)
+bool gg_model_lacks_java_objects(const struct gg_model *model, uint32_t process)
 {
 	if (counter_of(model, process, GG_COUNT_JAVA_THREADS) == 0)
 		return false;
 	if (process != 0)
-		return has_unsampled_threads(model, process) || is_nearly_exact(model, process);
+		return counter_of(model, process, GG_COUNT_BIASED) == 0 ||
+		       model->processes[process].interval_bytes <= 1 ||
+		       has_unsampled_threads(model, process);
 	for (size_t i = 1; i < model->process_count; i++)
-		if (lacks_java_objects(model, (uint32_t)i))
+		if (gg_model_lacks_java_objects(model, (uint32_t)i))
 			return true;
 	return false;
+}
+
+bool gg_model_may_be_java(const struct gg_model *model, uint32_t kind)
+{
+	return kind >= model->kind_count ||
+	       strcmp(model->heaps[model->kinds[kind].heap], "java") == 0;
 }
 
 bool gg_model_is_incomplete(const struct gg_model *model, uint32_t process, int64_t from_ns,
@@ -79,7 +83,7 @@ bool gg_model_is_incomplete(const struct gg_model *model, uint32_t process, int6
 		if ((process == 0 || pauses[i].process == process) && pauses[i].from_ns < to_ns &&
 		    pauses[i].to_ns > from_ns)
 			return true;
-	return gg_model_dropped(model, process) > 0 || lacks_java_objects(model, process);
+	return gg_model_dropped(model, process) > 0;
 }
 
 int64_t gg_model_freed_from(const struct gg_model *model, const struct gg_model_sample *sample)
@@ -158,7 +162,8 @@ static bool note_older_threads(struct gg_model_builder *builder)
 {
 	const struct gg_model *model = &builder->model;
 	uint64_t thread_count = counter_of(model, 0, GG_COUNT_JAVA_THREADS);
-	uint64_t sampled_count = counter_of(model, 0, GG_COUNT_JAVA_THREADS_SAMPLED);
+	uint64_t ended_count = counter_of(model, 0, GG_COUNT_JAVA_THREADS_ENDED);
+	uint64_t come_count = ended_count + counter_of(model, 0, GG_COUNT_JAVA_THREADS_SAMPLED);
 	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
 
 	if (thread_count == 0)
@@ -168,14 +173,14 @@ static bool note_older_threads(struct gg_model_builder *builder)
 	              "later point on: what it allocated until then, at most some megabytes, may "
 	              "be missing in this profile.",
 	              thread_count, thread_count == 1 ? "" : "s");
-	if (sampled_count < thread_count)
-		gg_buf_printf(&text,
-		              "  %" PRIu64 " of them %s not come to that point yet, so figures are "
-		              "lower bounds (\"at least\").",
-		              thread_count - sampled_count,
-		              thread_count - sampled_count == 1 ? "has" : "have");
-	else if (lacks_java_objects(model, 0))
-		gg_buf_append_text(&text, "  So figures, exact otherwise, are lower bounds (\"at "
+	if (ended_count > 0)
+		gg_buf_printf(&text, "  %" PRIu64 " of them ended before that point.", ended_count);
+	if (come_count < thread_count)
+		gg_buf_printf(&text, "  %" PRIu64 " of them %s not come to that point yet.",
+		              thread_count - come_count,
+		              thread_count - come_count == 1 ? "has" : "have");
+	if (gg_model_lacks_java_objects(model, 0))
+		gg_buf_append_text(&text, "  So figures of Java objects are lower bounds (\"at "
 		                          "least\").");
 	return add_note(builder, &text);
 }

@@ -137,7 +137,8 @@ int gg_page_meta_write(struct gg_page_run *run, struct gg_json *json)
 	write_totals(run, &summary, json);
 	gg_json_number(
 		json, "unseen_bytes",
-		exposure > 0 && !gg_model_is_incomplete(run->model, 0, INT64_MIN, GG_TIME_NONE)
+		exposure > 0 && !gg_model_lacks_java_objects(run->model, 0) &&
+				!gg_model_is_incomplete(run->model, 0, INT64_MIN, GG_TIME_NONE)
 			? gg_interval_unseen_bytes(exposure, options->confidence)
 			: NAN);
 	write_resident(&summary, json);

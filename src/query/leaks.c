@@ -412,6 +412,22 @@ static int add_up_types(const struct leaks_run *run, uint32_t stack, struct gg_t
 	return 0;
 }
 
+/* True if blocks of the stack are missing. */
+static bool is_stack_incomplete(const struct leaks_run *run, uint32_t stack)
+{
+	const struct gg_model *model = run->model;
+	bool is = run->filter.is_incomplete;
+
+	for (uint32_t i = run->sample_first[stack]; i < run->sample_first[stack + 1] && !is; i++)
+		is = gg_query_filter_lacks_like(&run->filter, &model->samples[run->sample_order[i]],
+		                                NULL);
+	for (uint32_t i = run->aggregate_first[stack]; i < run->aggregate_first[stack + 1] && !is;
+	     i++)
+		is = gg_query_filter_lacks_like(&run->filter, NULL,
+		                                &model->aggregates[run->aggregate_order[i]]);
+	return is;
+}
+
 /* Computes the types of the rows that are shown, if the profile has types. */
 static int complete_types(const struct leaks_run *run, size_t row_count)
 {
@@ -428,8 +444,8 @@ static int complete_types(const struct leaks_run *run, size_t row_count)
 		status = add_up_types(run, row->stack, &sums);
 		if (status == 0)
 			status = gg_type_sums_take(&sums, run->query->confidence,
-			                           run->filter.is_incomplete, &row->types,
-			                           &row->type_count);
+			                           is_stack_incomplete(run, row->stack),
+			                           &row->types, &row->type_count);
 	}
 	gg_type_sums_done(&sums);
 	return status;
@@ -442,7 +458,7 @@ static void complete_row(const struct leaks_run *run, struct gg_leak_row *row)
 	struct gg_leak leak;
 
 	add_up(run, row->stack, &leak);
-	if (run->filter.is_incomplete)
+	if (is_stack_incomplete(run, row->stack))
 		leak.live.incomplete = leak.old.incomplete = 1;
 	row->live_bytes = range_of(&leak.live, GG_BYTES, confidence, true);
 	row->live_count = range_of(&leak.live, GG_ALLOCATIONS, confidence, true);
@@ -645,7 +661,7 @@ static int judge(struct leaks_run *run, struct gg_error *error)
 	leaks->live_count = range_of(&run->live, GG_ALLOCATIONS, confidence, false);
 	leaks->old_bytes = range_of(&run->old, GG_BYTES, confidence, false);
 	leaks->sample_count = run->live.sample_count;
-	leaks->unseen_bytes = run->filter.is_incomplete
+	leaks->unseen_bytes = run->filter.is_incomplete || run->filter.lacks_java
 	                              ? NAN
 	                              : gg_interval_unseen_bytes(run->filter.interval_bytes,
 	                                                         confidence);

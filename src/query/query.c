@@ -193,6 +193,34 @@ static void add_samples(const struct query_run *run, const uint32_t *numbers, si
 	}
 }
 
+/* Groups with Java objects lack some if the selection does. */
+static void doubt_java(struct query_run *run)
+{
+	const struct keyed_samples *const parts[] = { &run->samples, &run->uncertain };
+	const struct gg_groups *groups = &run->groups;
+	const struct gg_model *model = run->model;
+
+	if (!run->filter.lacks_java)
+		return;
+	for (size_t part = 0; part < GG_COUNT(parts); part++)
+		for (size_t i = 0; i < parts[part]->count; i++) {
+			const struct keyed_sample *noted = &parts[part]->items[i];
+			bool is_sample = noted->number < model->sample_count;
+
+			if (gg_query_filter_lacks_like(
+				    &run->filter, &model->samples[is_sample ? noted->number : 0],
+				    is_sample ? NULL
+					      : model->aggregates +
+							(noted->number - model->sample_count)))
+				groups->tallies[groups->slot_of[noted->key]].incomplete = 1;
+		}
+	for (size_t i = 0; i < run->aggregates.count; i++)
+		if (gg_query_filter_lacks_like(&run->filter, NULL,
+		                               model->aggregates + run->aggregates.items[i].number))
+			groups->tallies[groups->slot_of[run->aggregates.items[i].key]].incomplete =
+				1;
+}
+
 static int add_up(struct query_run *run)
 {
 	const struct gg_profile_aggregate *aggregates = run->model->aggregates;
@@ -218,6 +246,7 @@ static int add_up(struct query_run *run)
 			run->model, &groups->tallies[groups->slot_of[run->aggregates.items[i].key]],
 			&aggregates[run->aggregates.items[i].number]);
 	add_uncertain(run);
+	doubt_java(run);
 	free(sorted);
 	free(ends);
 	return 0;
@@ -274,10 +303,32 @@ static bool is_process_incomplete(const struct query_run *run, uint32_t process)
 	const struct gg_query *query = &run->filter.query;
 
 	return gg_query_filter_is_heir(&run->filter, process) ||
+	       gg_model_lacks_java_objects(run->model, process) ||
 	       gg_model_is_incomplete(run->model, process,
 	                              query->metric == GG_METRIC_ALLOCATED ? query->from_ns
 	                                                                   : INT64_MIN,
 	                              query->to_ns);
+}
+
+/* True if a row of that grouping may have blocks of any heap, also those without a sample. */
+static bool is_of_any_heap(enum gg_grouping by)
+{
+	return by == GG_BY_SIZE || by == GG_BY_THREAD || by == GG_BY_PROCESS || by == GG_BY_LABEL;
+}
+
+/* The tallies of one row, of which the last is the total. */
+static void expose_row(const struct query_run *run, struct gg_tally *tallies, size_t each)
+{
+	const struct gg_query_filter *filter = &run->filter;
+	const struct gg_tally *total = &tallies[each - 1];
+	bool may_lack = is_of_any_heap(filter->query.by) || gg_tally_is_empty(total) ||
+	                total->incomplete > 0;
+
+	for (size_t i = 0; i < each; i++)
+		if (may_lack)
+			gg_query_filter_expose(filter, &tallies[i]);
+		else
+			gg_query_filter_expose_other(filter, &tallies[i]);
 }
 
 /* Makes rows from `each` tallies for each key; with two, the first is self. */
@@ -294,10 +345,12 @@ static int make_rows(struct query_run *run, struct gg_tally *tallies, const uint
 		free(order);
 		return -ENOMEM;
 	}
+	for (size_t i = 0; i < count; i++)
+		expose_row(run, &tallies[i * each], each);
 	for (size_t i = 0; i < count * each; i++) {
-		gg_query_filter_expose(&run->filter, &tallies[i]);
 		if (run->filter.query.by == GG_BY_PROCESS &&
-		    (run->filter.is_incomplete || run->filter.heirs.is_heir != NULL))
+		    (run->filter.is_incomplete || run->filter.lacks_java ||
+		     run->filter.heirs.is_heir != NULL))
 			tallies[i].incomplete = is_process_incomplete(run, keys[i]) ? 1 : 0;
 	}
 	for (size_t i = 0; i < count; i++)

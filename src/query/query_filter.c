@@ -387,6 +387,30 @@ static int group_labels(struct gg_query_filter *filter, struct gg_error *error)
 	return status < 0 ? gg_error_memory(error, "query") : 0;
 }
 
+/* Whatever the heap. */
+static bool is_incomplete(const struct gg_query_filter *filter, int64_t from_ns, int64_t to_ns)
+{
+	if (filter->process_in == NULL)
+		return gg_model_is_incomplete(filter->model, 0, from_ns, to_ns);
+	for (size_t i = 1; i < filter->model->process_count; i++)
+		if (filter->process_in[i] &&
+		    (gg_model_is_incomplete(filter->model, (uint32_t)i, from_ns, to_ns) ||
+		     gg_query_filter_is_heir(filter, (uint32_t)i)))
+			return true;
+	return false;
+}
+
+static bool lacks_java(const struct gg_query_filter *filter)
+{
+	if (filter->process_in == NULL)
+		return gg_model_lacks_java_objects(filter->model, 0);
+	for (size_t i = 1; i < filter->model->process_count; i++)
+		if (filter->process_in[i] &&
+		    gg_model_lacks_java_objects(filter->model, (uint32_t)i))
+			return true;
+	return false;
+}
+
 int gg_query_filter_open(struct gg_query_filter *filter, const struct gg_model *model,
                          const struct gg_query *query, struct gg_error *error)
 {
@@ -415,24 +439,19 @@ int gg_query_filter_open(struct gg_query_filter *filter, const struct gg_model *
 		                        error);
 	if (status < 0)
 		gg_query_filter_close(filter);
-	else
-		filter->is_incomplete = gg_query_filter_is_incomplete(
+	else {
+		filter->is_incomplete = is_incomplete(
 			filter, query->metric == GG_METRIC_ALLOCATED ? query->from_ns : INT64_MIN,
 			query->to_ns);
+		filter->lacks_java = query->metric != GG_METRIC_PINNED && lacks_java(filter);
+	}
 	return status;
 }
 
 bool gg_query_filter_is_incomplete(const struct gg_query_filter *filter, int64_t from_ns,
                                    int64_t to_ns)
 {
-	if (filter->process_in == NULL)
-		return gg_model_is_incomplete(filter->model, 0, from_ns, to_ns);
-	for (size_t i = 1; i < filter->model->process_count; i++)
-		if (filter->process_in[i] &&
-		    (gg_model_is_incomplete(filter->model, (uint32_t)i, from_ns, to_ns) ||
-		     gg_query_filter_is_heir(filter, (uint32_t)i)))
-			return true;
-	return false;
+	return filter->lacks_java || is_incomplete(filter, from_ns, to_ns);
 }
 
 bool gg_query_filter_is_heir(const struct gg_query_filter *filter, uint32_t process)
@@ -444,6 +463,25 @@ bool gg_query_filter_is_heir(const struct gg_query_filter *filter, uint32_t proc
 }
 
 void gg_query_filter_expose(const struct gg_query_filter *filter, struct gg_tally *tally)
+{
+	gg_query_filter_expose_other(filter, tally);
+	if (filter->lacks_java)
+		tally->incomplete = 1;
+}
+
+bool gg_query_filter_lacks_like(const struct gg_query_filter *filter,
+                                const struct gg_model_sample *sample,
+                                const struct gg_profile_aggregate *aggregate)
+{
+	const struct gg_model *model = filter->model;
+
+	return filter->lacks_java &&
+	       gg_model_may_be_java(model, aggregate != NULL
+	                                           ? gg_model_aggregate_kind(model, aggregate)
+	                                           : sample->kind);
+}
+
+void gg_query_filter_expose_other(const struct gg_query_filter *filter, struct gg_tally *tally)
 {
 	const struct gg_pinned_scope scope = gg_query_filter_pinned_scope(filter);
 

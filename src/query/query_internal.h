@@ -41,6 +41,7 @@ struct gg_query_filter {
 	struct gg_pinned pinned; /* pinned: the blocks of looks */
 	double interval_bytes;   /* the largest sampling interval of the selection */
 	bool is_incomplete;      /* in the window samples were dropped, or sampling was off */
+	bool lacks_java;         /* Java objects of the selected processes are missing */
 	int64_t most_ns;         /* peak: the moment at which the most can have been live */
 };
 
@@ -88,8 +89,17 @@ bool gg_query_filter_is_incomplete(const struct gg_query_filter *filter, int64_t
 /* True if the process held inherited blocks that the profile lacks, and the metric counts these. */
 bool gg_query_filter_is_heir(const struct gg_query_filter *filter, uint32_t process);
 
-/* Exposes the tally to the selection's sampling interval, and to dropped samples. */
+/*
+ * Exposes the tally to the selection's sampling interval, and to dropped samples.  The second
+ * function is for a tally that can have no Java objects.
+ */
 void gg_query_filter_expose(const struct gg_query_filter *filter, struct gg_tally *tally);
+void gg_query_filter_expose_other(const struct gg_query_filter *filter, struct gg_tally *tally);
+
+/* True if the sample, or the aggregate, may be of Java objects of which others are missing. */
+bool gg_query_filter_lacks_like(const struct gg_query_filter *filter,
+                                const struct gg_model_sample *sample,
+                                const struct gg_profile_aggregate *aggregate);
 
 /* Pinned: the bounds that gg_query_filter_expose() sets. */
 struct gg_pinned_scope gg_query_filter_pinned_scope(const struct gg_query_filter *filter);

@@ -538,7 +538,8 @@ void gg_query_filter_peak_tally(const struct gg_query_filter *filter, const stru
 		gg_tally_subtract(&extra, &certain);
 		gg_tally_merge(ret_tally, &extra);
 	}
-	if (filter->is_incomplete) /* dropped samples may have been live later */
+	if (filter->is_incomplete ||
+	    filter->lacks_java) /* dropped samples may have been live later */
 		ret_tally->incomplete = 1;
 }
 
