@@ -112,35 +112,38 @@ static void keep(const jvmtiFrameInfo *frame, uint64_t pc)
 
 /* --- frames --- */
 
-/* The region's address of a frame, by its texts; 0: the region has no room for the frame. */
-static uint64_t intern(jvmtiEnv *jvmti, const jvmtiFrameInfo *frame)
+/*
+ * The region's address of a frame, by its texts; 0: the region has no room for the frame.  False:
+ * the method is not known now, so the address stands for no name.
+ */
+static bool intern(jvmtiEnv *jvmti, const jvmtiFrameInfo *frame, uint64_t *ret_pc)
 {
 	struct geiger_frame texts;
 	struct gg_frame_info info;
-	uint64_t pc;
+	bool is_known;
 
 	gg_jvm_methods_lock(jvmti, frame, 1);
-	gg_jvm_method_frame(frame, &texts);
+	is_known = gg_jvm_method_frame(frame, &texts);
 	info = (struct gg_frame_info){ .function = texts.function,
 		                       .file = texts.file != NULL ? texts.file : "",
 		                       .line = texts.line };
 	info.function_bytes = strlen(info.function);
 	info.file_bytes = strlen(info.file);
-	pc = gg_embed_agent()->frame(&info);
+	*ret_pc = gg_embed_agent()->frame(&info);
 	gg_jvm_methods_unlock();
-	if (pc == 0)
+	if (*ret_pc == 0)
 		gg_embed_count(GG_EMBED_NAMES_DROPPED);
-	return pc;
+	return is_known;
 }
 
-/* A frame without an address is looked up again each time. */
+/* A frame without an address or a name is looked up again each time. */
 static uint64_t learn(jvmtiEnv *jvmti, const jvmtiFrameInfo *frame, uint32_t generation,
                       uint32_t methods)
 {
-	uint64_t pc = intern(jvmti, frame);
+	uint64_t pc;
 
-	if (pc == 0)
-		return 0;
+	if (!intern(jvmti, frame, &pc) || pc == 0)
+		return pc;
 	pthread_rwlock_wrlock(&lock);
 	if (is_current(generation, methods))
 		keep(frame, pc);
@@ -260,5 +263,7 @@ uint16_t gg_jvm_frames_type(jvmtiEnv *jvmti, JNIEnv *jni, jclass klass,
 	weak = (*jni)->NewWeakGlobalRef(jni, klass);
 	if (weak != NULL)
 		remember(stack, weak, type);
+	else
+		(*jni)->ExceptionClear(jni); /* OutOfMemoryError; the program did not ask */
 	return type;
 }

@@ -224,6 +224,8 @@ static void keep(jmethodID id, const struct answer *answer)
 		.lines = lines,
 		.line_count = lines != NULL ? (uint32_t)line_count : 0,
 	};
+	if (method->function == NULL)
+		return;
 	table[slot] = method;
 	gg_store_relaxed(&count, count + 1);
 }
@@ -320,14 +322,15 @@ static uint32_t line_at(const struct method *method, jlocation location)
 	return line;
 }
 
-void gg_jvm_method_frame(const jvmtiFrameInfo *from, struct geiger_frame *ret_frame)
+bool gg_jvm_method_frame(const jvmtiFrameInfo *from, struct geiger_frame *ret_frame)
 {
 	const struct method *method = find(from->method);
 
 	*ret_frame = (struct geiger_frame){ .function = "[unknown Java method]" };
-	if (method == NULL || method->function == NULL)
-		return;
+	if (method == NULL)
+		return false;
 	ret_frame->function = method->function;
 	ret_frame->file = method->file;
 	ret_frame->line = line_at(method, from->location);
+	return true;
 }

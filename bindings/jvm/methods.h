@@ -29,8 +29,11 @@ enum { GG_JVM_METHODS_KEPT = 50000 };
 /* Makes sure that all methods of the stack are known, and locks the cache for reading. */
 void gg_jvm_methods_lock(jvmtiEnv *jvmti, const jvmtiFrameInfo *frames, size_t count);
 
-/* The texts live until gg_jvm_methods_unlock(). */
-void gg_jvm_method_frame(const jvmtiFrameInfo *from, struct geiger_frame *ret_frame);
+/*
+ * The texts live until gg_jvm_methods_unlock().  False: the method is not known now, and may be
+ * later.
+ */
+bool gg_jvm_method_frame(const jvmtiFrameInfo *from, struct geiger_frame *ret_frame);
 
 void gg_jvm_methods_unlock(void);
 

@@ -17,7 +17,10 @@
 static unsigned interned_count, asked_count;
 static unsigned text_count; /* of the VM, not given back yet */
 static uint32_t methods_epoch;
-static bool is_full; /* the region */
+static bool is_full;    /* the region */
+static bool is_unknown; /* the method, to the cache */
+static bool is_refused; /* a weak reference */
+static unsigned cleared_count;
 
 /* --- the cache of methods, the region, and libgeiger --- */
 
@@ -27,13 +30,18 @@ void gg_jvm_methods_lock(jvmtiEnv *jvmti, const jvmtiFrameInfo *frames, size_t c
 	CHECK_EQ_U64(count, 1);
 }
 
-void gg_jvm_method_frame(const jvmtiFrameInfo *from, struct geiger_frame *ret_frame)
+bool gg_jvm_method_frame(const jvmtiFrameInfo *from, struct geiger_frame *ret_frame)
 {
 	static char name[32];
 
+	if (is_unknown) {
+		*ret_frame = (struct geiger_frame){ .function = "m999999" };
+		return false;
+	}
 	snprintf(name, sizeof(name), "m%zu", (size_t)(uintptr_t)from->method);
 	*ret_frame = (struct geiger_frame){ .function = name,
 		                            .line = (uint32_t)(from->location + 1) };
+	return true;
 }
 
 void gg_jvm_methods_unlock(void)
@@ -94,7 +102,13 @@ static jvmtiError JNICALL deallocate(jvmtiEnv *env, unsigned char *p)
 static jweak JNICALL weak_reference(JNIEnv *env, jobject object)
 {
 	(void)env;
-	return object;
+	return is_refused ? NULL : object;
+}
+
+static void JNICALL clear_exception(JNIEnv *env)
+{
+	(void)env;
+	cleared_count++;
 }
 
 static jboolean JNICALL is_same(JNIEnv *env, jobject a, jobject b)
@@ -106,6 +120,7 @@ static jboolean JNICALL is_same(JNIEnv *env, jobject a, jobject b)
 static const struct jvmtiInterface_1_ jvmti_calls = { .GetClassSignature = class_signature,
 	                                              .Deallocate = deallocate };
 static const struct JNINativeInterface_ jni_calls = { .NewWeakGlobalRef = weak_reference,
+	                                              .ExceptionClear = clear_exception,
 	                                              .IsSameObject = is_same };
 static jvmtiEnv jvmti = &jvmti_calls;
 static JNIEnv jni = &jni_calls;
@@ -128,6 +143,29 @@ static uint16_t type_at(size_t method, size_t klass, unsigned *ret_asked)
 	*ret_asked = asked_count - before;
 	CHECK_EQ_U64(text_count, 0);
 	return type;
+}
+
+TEST(an_unknown_method_is_asked_for_again)
+{
+	jvmtiFrameInfo one = frame(77, 1);
+	struct gg_jvm_stack stack;
+
+	is_unknown = true;
+	gg_jvm_frames_find(&jvmti, &one, 1, &stack);
+	CHECK(stack.pc_count == 1 && stack.pcs[0] == 999999000);
+	is_unknown = false;
+	gg_jvm_frames_find(&jvmti, &one, 1, &stack);
+	CHECK(stack.pc_count == 1 && stack.pcs[0] == 77002);
+}
+
+TEST(a_refused_reference_leaves_no_exception)
+{
+	unsigned asked;
+
+	is_refused = true;
+	type_at(78, 5, &asked);
+	is_refused = false;
+	CHECK_EQ_U64(cleared_count, 1);
 }
 
 TEST(each_frame_is_interned_once)

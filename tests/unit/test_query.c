@@ -136,6 +136,54 @@ static double total_of(const struct scene *scene)
 	return total_by(scene->model, &scene->query);
 }
 
+/* A VM that was attached to: a Java object of load(), and a block of read() with the type of none. */
+static void make_attached_vm(struct scene *scene)
+{
+	struct made_profile *made = &scene->made;
+	uint32_t heap;
+
+	made->sampling_interval = 1000;
+	CHECK(gg_profile_put_counter(made->profile, made->process, "Java threads at the attach", 2,
+	                             &error) == 0);
+	CHECK(gg_profile_put_counter(made->profile, made->process, "Java threads sampled since", 2,
+	                             &error) == 0);
+	made_sample(made, made_stack(made, "start>read"), 100, 1, GG_TIME_NONE);
+	CHECK(gg_profile_intern_name(made->profile, GG_NAME_HEAP, "java", &heap, &error) == 0);
+	made->heap = heap;
+	made_sample(made, made_stack(made, "main>load"), 100, 1, GG_TIME_NONE);
+	made->heap = 0;
+	load(scene);
+}
+
+TEST_WITH(scene, an_attach_to_java_leaves_intervals_to_rows_without_java_objects)
+{
+	static const struct {
+		enum gg_grouping by;
+		uint32_t complete_count, row_count;
+	} cases[] = { { GG_BY_FUNCTION, 2, 4 }, { GG_BY_STACK, 1, 2 }, { GG_BY_HEAP, 1, 2 },
+		      { GG_BY_KIND, 1, 2 },     { GG_BY_SIZE, 0, 1 },  { GG_BY_THREAD, 0, 1 },
+		      { GG_BY_PROCESS, 0, 1 } };
+
+	make_attached_vm(scene);
+	for (size_t i = 0; i < GG_COUNT(cases); i++) {
+		uint32_t complete_count = 0;
+
+		scene->query.by = cases[i].by;
+		gg_query_result_free(scene->result);
+		scene->result = NULL;
+		CHECK(gg_query_rows(scene->model, &scene->query, &scene->result, &error) == 0);
+		for (size_t row = 0; row < scene->result->row_count; row++) {
+			const struct gg_query_row *of = &scene->result->rows[row];
+
+			CHECK((of->self->incomplete > 0) == (of->total->incomplete > 0));
+			complete_count += !(of->total->incomplete > 0);
+		}
+		CHECK_EQ_U64(scene->result->row_count, cases[i].row_count);
+		CHECK_EQ_U64(complete_count, cases[i].complete_count);
+		CHECK(scene->result->total.incomplete > 0);
+	}
+}
+
 TEST_WITH(scene, self_is_the_top_and_total_what_it_called)
 {
 	made_sample(&scene->made, made_stack(&scene->made, "main>load>parse"), 100, 1,
