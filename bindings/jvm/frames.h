@@ -20,7 +20,9 @@
  *           does a cache of methods that was emptied (methods.h).
  * Classes   are remembered by weak references, which are never deleted: so none can become one to
  *           another class between a look at the table and the question to JNI.  Their number is
- *           limited, as each costs the collector a few nanoseconds.
+ *           limited, as each costs the collector a few nanoseconds.  The limit is for the life of
+ *           the VM: after many attaches, or with many classes that come and go, new frames remember
+ *           no class, and their types cost a name each.
  * Threads   any, as for methods.h.  The VM answers while no lock is held.
  * Memory    mapped; 32 to 64 bytes for each frame that was on a sampled stack.
  */

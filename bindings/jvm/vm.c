@@ -224,22 +224,48 @@ static jint most_frames(void)
 	return most > 0 && most < GG_JVM_FRAMES_MAX ? (jint)most : GG_JVM_FRAMES_MAX;
 }
 
+/* Listeners get the texts of frames and of the type. */
+static __attribute__((noinline)) bool record_texts(struct gg_embed_sample *sample,
+                                                   const jvmtiFrameInfo *found, jint count)
+{
+	struct geiger_frame frames[GG_JVM_FRAMES_MAX];
+	bool is_recorded;
+
+	gg_jvm_methods_lock(jvmti, found, (size_t)count);
+	for (jint i = 0; i < count; i++)
+		gg_jvm_method_frame(&found[i], &frames[i]);
+	sample->frames = frames;
+	sample->frame_count = (size_t)count;
+	sample->flags |= GEIGER_SAMPLE_NO_NATIVE;
+	is_recorded = gg_embed_record_sample(heap, sample, __builtin_return_address(0));
+	gg_jvm_methods_unlock();
+	return is_recorded;
+}
+
 /* False: the region did not take the sample. */
 static bool record(struct gg_embed_sample *sample, JNIEnv *jni, jclass klass)
 {
 	jvmtiFrameInfo found[GG_JVM_FRAMES_MAX];
 	struct gg_jvm_stack stack;
 	char name[GG_JVM_TYPE_BYTES];
+	bool has_listeners = gg_load_relaxed(&gg_embed_settings.listener_count) != 0;
 	jint count = 0;
 
 	if ((*jvmti)->GetStackTrace(jvmti, NULL, 0, most_frames(), found, &count) !=
 	    JVMTI_ERROR_NONE)
 		count = 0;
-	gg_jvm_frames_find(jvmti, found, (size_t)count, &stack);
-	sample->type_number = gg_jvm_frames_type(jvmti, jni, klass, &stack);
-	/* Tracers get the text. */
-	if (gg_unlikely(gg_embed_probe_is_on()) && gg_jvm_frames_class_name(jvmti, klass, name))
+	/* Tracers and listeners get the text. */
+	if (gg_unlikely(gg_embed_probe_is_on() || has_listeners) &&
+	    gg_jvm_frames_class_name(jvmti, klass, name))
 		sample->type = name;
+	if (gg_unlikely(has_listeners) && count > 0)
+		return record_texts(sample, found, count);
+	/* Without a recording there are no addresses. */
+	stack.pc_count = stack.generation = 0;
+	if (gg_embed_is_recording()) {
+		gg_jvm_frames_find(jvmti, found, (size_t)count, &stack);
+		sample->type_number = gg_jvm_frames_type(jvmti, jni, klass, &stack);
+	}
 	/*
 	 * A thread of the VM has no Java frames, and its native ones tell what it does.  But
 	 * readers of totals know samples that are biased by their frames.

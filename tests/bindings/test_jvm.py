@@ -587,9 +587,9 @@ def older_buffers(jdk):
     """An attach does not see what a thread allocates in the buffer that it has, and says so."""
     program = subprocess.Popen([jdk.java, *QUICK, "-cp", CLASSES, "Work", "still"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
-    def work(times=1):
+    def work(times=1, letter=b"x"):
         for _ in range(times):
-            program.stdin.write(b"x")
+            program.stdin.write(letter)
             program.stdin.flush()
             program.stdout.readline()
 
@@ -615,6 +615,24 @@ def older_buffers(jdk):
     seen, row, note = look()
     check(f"{jdk.name}_then_each_object_is_seen", row["samples"] == before + 10000 and row["self"]["high"] is None and
           "1 Java thread ran" in note and "not come" not in note and ("lower bounds" in note or not jdk.is_right), before, row, note)
+    heaps = {row["heap"]: row["self"]["high"] for row in report(str(program.pid), "--metric", "allocated", "--by", "heap")["rows"]}
+    check(f"{jdk.name}_malloc_lacks_nothing_after_an_attach", heaps["java"] is None and heaps["malloc"] is not None, heaps)
+    # The second attach comes before any callback: the VM's sampler is still that of the first.
+    run([GEIGER, "detach", str(program.pid)])
+    work(letter=b"i")
+    run([GEIGER, "attach", "-i", "512k", str(program.pid)])
+    run([GEIGER, "detach", str(program.pid)])
+    run([GEIGER, "attach", "-i", "1", str(program.pid)])
+    seen, row, note = look()
+    check(f"{jdk.name}_an_attach_before_the_sampler_was_given_back_is_like_a_new_one", seen["selected_bytes"]["high"] is None and
+          "2 Java threads ran" in note and "not come" in note, seen["selected_bytes"], note)
+    work(letter=b"e")
+    seen, row, note = look()
+    while row["samples"] < 1000:
+        work(100)
+        seen, row, note = look()
+    check(f"{jdk.name}_a_thread_that_ended_does_not_have_to_come", "1 of them ended" in note and "not come" not in note and
+          row["self"]["high"] is None, row, note)
     program.communicate(timeout=SECONDS)
 
 

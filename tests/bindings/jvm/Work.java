@@ -321,12 +321,22 @@ public class Work {
 
     /* 1000 objects of 40 bytes for each byte of standard input, in the main thread. */
     static void still() throws Exception {
+        Thread idle = null;
         do {
             System.out.println("done");
             System.out.flush();
-            if (System.in.read() < 0)
+            int letter = System.in.read();
+            if (letter < 0)
                 return;
-            deep(3, 1000);
+            if (letter == 'i') {
+                idle = new Thread(java.util.concurrent.locks.LockSupport::park);
+                idle.start();
+            } else if (letter == 'e') {
+                java.util.concurrent.locks.LockSupport.unpark(idle);
+                idle.join();
+            } else {
+                deep(3, 1000);
+            }
         } while (true);
     }
 
