@@ -80,8 +80,8 @@ static uint64_t vm_interval_bytes, first_interval_bytes;
 static uint32_t epoch = 1;
 
 /*
- * Guards is_begun, begun_generation, epoch and changes of the VM's interval.  Callbacks only try it, so that none
- * waits for another.
+ * Guards is_begun, begun_generation, epoch and changes of the VM's interval.  Callbacks only try it,
+ * so that none waits for another.
  */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -524,7 +524,7 @@ const char *gg_jvm_begin(JavaVM *vm, bool is_live)
 		return NULL;
 	pthread_mutex_lock(&lock);
 	if (!is_begun_for_recording()) {
-		/* No callback came since the detach, so the sampler is that of an earlier attach. */
+		/* No callback came since the detach: an earlier attach took the sampler. */
 		if (has_sampler())
 			give_back();
 		begun_generation = gg_load_relaxed(&gg_embed_settings.generation);

@@ -50,9 +50,10 @@ static bool has_unsampled_threads(const struct gg_model *model, uint32_t process
 }
 
 /*
- * What older threads allocated before they came to a sample point remains missing.  With hundreds
- * of threads it exceeds the error of large sums, so no confidence interval may claim to hold the
- * truth.  Biased samples have no interval: their sums are doubted only while threads are unsampled.
+ * Objects that older threads allocated before they came to a sample point stay missing.  With
+ * hundreds of threads they exceed the error of large sums, so no confidence interval may claim to
+ * hold the truth.  Biased samples have no interval: their sums are doubted only while threads are
+ * unsampled.
  */
 bool gg_model_lacks_java_objects(const struct gg_model *model, uint32_t process)
 {

@@ -136,7 +136,7 @@ static double total_of(const struct scene *scene)
 	return total_by(scene->model, &scene->query);
 }
 
-/* A VM that was attached to: a Java object of load(), and a block of read() with the type of none. */
+/* Makes the profile of an attached VM: a Java object of load(), and a block of read(). */
 static void make_attached_vm(struct scene *scene)
 {
 	struct made_profile *made = &scene->made;
