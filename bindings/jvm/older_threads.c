@@ -25,7 +25,7 @@ static uint32_t collections_count;
 static __thread uint32_t seen_join __attribute__((tls_model("initial-exec")));
 
 /*
- * What the local storage of a thread has: it is older than the last join, or it started while
+ * Values in the local storage of a thread: it is older than the last join, or it started while
  * threads were marked.
  */
 static const void *mark(void)
@@ -58,7 +58,7 @@ static bool have_all_come(void)
 	               gg_load_relaxed(&thread_count);
 }
 
-/* What the thread's local storage has; `thread` NULL: the current one. */
+/* The value in the thread's local storage; `thread` NULL: the current one. */
 static const void *stored(jvmtiEnv *jvmti, jthread thread)
 {
 	void *found = NULL;

@@ -80,8 +80,8 @@ static uint64_t vm_interval_bytes, first_interval_bytes;
 static uint32_t epoch = 1;
 
 /*
- * Guards is_begun, begun_generation, epoch and changes of the VM's interval.  Callbacks only try it,
- * so that none waits for another.
+ * Guards is_begun, begun_generation, epoch and changes of the VM's interval.  Callbacks only try
+ * it, so that none waits for another.
  */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
