@@ -141,6 +141,7 @@ def main():
         day = ["--since", f"@{DAY}", "--until", f"@{DAY + 86400}", "--limit", "50"]
         timed(server, "report of a day, allocated, raw", "report", "bench", "--metric", "allocated", *day)
         timed(server, "roll of the day", "roll", repeat=1)
+        timed(server, "roll that notes the day", "roll", repeat=1)
         timed(server, "report of a day, allocated, rolled", "report", "bench", "--metric", "allocated", *day)
         timed(server, "report of 23 hours, allocated, rolled", "report", "bench", "--metric", "allocated", *day[:3],
               f"@{DAY + 23 * 3600}", *day[4:])

@@ -279,6 +279,21 @@ static int read_parts(struct roll *roll, struct day_parts_array *days)
 	return status == 0 ? gg_fleet_check_rows(&rows, roll->error) : status;
 }
 
+/*
+ * Like read_parts(), but returns false after a failure.  Notes of days only make questions faster,
+ * so a user without the right to read system.parts rolls without them.
+ */
+static bool try_parts(struct roll *roll, struct day_parts_array *days)
+{
+	struct gg_error ignored, *error = roll->error;
+	int status;
+
+	roll->error = &ignored;
+	status = read_parts(roll, days);
+	roll->error = error;
+	return status == 0;
+}
+
 static int insert_notes(struct roll *roll, struct gg_buf *notes)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf statement = { 0 };
@@ -297,32 +312,33 @@ static int insert_notes(struct roll *roll, struct gg_buf *notes)
 }
 
 /*
- * Notes the parts of each day that is over, if those of its raw rows are the same as before its
- * hours were compared and rolled: then the rollups have these rows.  Questions need not read them
- * to know it.
+ * Notes the parts of each day that is over, if they are the same as before its hours and the day
+ * were compared with what they are made of: then the rollups have these rows, and questions need
+ * not read them to know it.  The parts of the rollups count as well, because another roll may put
+ * older rollups back.  So a run notes only days of which it rolled nothing.
  */
 static int note_days(struct roll *roll, const struct day_parts_array *before, uint32_t from_s,
                      uint32_t closed_s)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf notes = { 0 };
 	struct day_parts_array after = { 0 };
-	int status = read_parts(roll, &after);
+	bool has_parts = try_parts(roll, &after);
 
-	for (size_t i = 0, j = 0; i < after.count && status == 0; i++) {
+	for (size_t i = 0, j = 0; i < after.count && has_parts; i++) {
 		const struct day_parts *day = &after.items[i];
 
 		while (j < before->count && before->items[j].start_s < day->start_s)
 			j++;
 		if (j == before->count || before->items[j].start_s != day->start_s ||
-		    before->items[j].raw != day->raw || day->start_s < from_s ||
-		    (uint64_t)day->start_s + GG_FLEET_DAY_S > closed_s)
+		    before->items[j].raw != day->raw || before->items[j].rolled != day->rolled ||
+		    day->start_s < from_s || (uint64_t)day->start_s + GG_FLEET_DAY_S > closed_s)
 			continue;
 		gg_clickhouse_write_u32(&notes, day->start_s);
 		gg_clickhouse_write_u64(&notes, day->raw ^ day->rolled);
 		gg_clickhouse_write_u32(&notes, (uint32_t)time(NULL));
 	}
 	gg_array_done(&after);
-	return status == 0 ? insert_notes(roll, &notes) : status;
+	return insert_notes(roll, &notes);
 }
 
 static uint32_t round_up(uint32_t time_s, uint32_t span_s)
@@ -342,6 +358,7 @@ int gg_fleet_roll(struct gg_clickhouse *store, const struct gg_fleet_roll_plan *
 	uint32_t closed_s = plan->now_s > plan->settle_s ? plan->now_s - plan->settle_s : 0;
 	struct gg_fleet_floors floors;
 	struct day_parts_array parts = { 0 };
+	bool has_parts = false;
 	int status = gg_fleet_schema_check(store, plan->tenant, error), days;
 
 	*ret_rolled = (struct gg_fleet_rolled){ 0 };
@@ -353,7 +370,7 @@ int gg_fleet_roll(struct gg_clickhouse *store, const struct gg_fleet_roll_plan *
 	if (!plan->is_dry_run)
 		status = drop_stagings(&roll);
 	if (status == 0 && !plan->is_dry_run)
-		status = read_parts(&roll, &parts);
+		has_parts = try_parts(&roll, &parts);
 	if (status < 0)
 		roll.error = &roll.ignored;
 	status = first_of(status, roll_hours(&roll, round_up(floors.raw_s, GG_FLEET_HOUR_S),
@@ -364,7 +381,7 @@ int gg_fleet_roll(struct gg_clickhouse *store, const struct gg_fleet_roll_plan *
 	if (ret_rolled->first_hour_s < ret_rolled->first_day_s)
 		ret_rolled->first_day_s = ret_rolled->first_hour_s -
 		                          ret_rolled->first_hour_s % GG_FLEET_DAY_S;
-	if (status == 0 && days == 0 && !plan->is_dry_run)
+	if (status == 0 && days == 0 && has_parts)
 		status = note_days(&roll, &parts, round_up(floors.raw_s, GG_FLEET_DAY_S), closed_s);
 	gg_array_done(&parts);
 	return first_of(status, days);
@@ -558,8 +575,7 @@ static int take(struct covering *covering, bool is_day, uint32_t start_s, uint64
 	    is_covered(covering, start_s))
 		return 0;
 	/* The rollup stands for raw rows that were dropped, whatever came late. */
-	if (raw != mark && raw != 0 && start_s >= scope->floors.raw_s &&
-	    !is_clean(covering, start_s))
+	if (raw != mark && raw != 0 && start_s >= scope->floors.raw_s)
 		return 0;
 	is_taken = is_day ? gg_array_push(&covering->cover->days, start_s)
 	                  : gg_array_push(&covering->cover->hours, start_s);

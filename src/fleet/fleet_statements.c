@@ -180,21 +180,26 @@
 /*
  * Numbers for the parts that hold the raw rows of a day, and those of its rollups.  An insert takes
  * a higher block number, a merge keeps the highest, and a mutation has a higher one as its version.
- * A server whose days are not those of UTC has other partitions, so it has no row here.  The
- * numbers of rollups tell a replica that has the raw rows, but not yet the newest rollups.
+ * A replicated table gives an insert its number before the rows are there, and replicas fetch parts
+ * in any order.  So the count of the blocks there matters as well: it grows with a part below the
+ * highest number.  A merge over a number without rows changes it too, until the next roll.
+ * A day that does not begin and end with a day of UTC, by the server's time zone, has no row here.
+ * The numbers of rollups tell a replica that has the raw rows, but not yet the newest rollups.
  */
 #define PARTS_OF(tables)                                                                           \
 	"(SELECT table, partition, max(greatest(toInt64(max_block_number), toInt64(data_version))) " \
-	"AS last FROM system.parts WHERE active AND database = {db_text} AND table IN (" tables ") " \
+	"AS last, sum(if(position(engine, 'Replicated') = 1, toInt64(max_block_number) - "         \
+	"toInt64(min_block_number) + 1, toInt64(0))) AS blocks FROM system.parts WHERE active AND database = {db_text} AND table IN (" tables ") " \
 	"GROUP BY table, partition) "
 
 #define DAY_PARTS                                                                                  \
 	"SELECT key, groupBitXor(raw) AS raw_parts, groupBitXor(rolled) AS rolled_parts FROM ("    \
-	"SELECT toUInt32(toDateTime(toDate(partition))) AS key, cityHash64(table, last) AS raw, "  \
+	"SELECT toUInt32(toDateTime(toDate(partition))) AS key, cityHash64(table, last, blocks) AS raw, "  \
 	"toUInt64(0) AS rolled FROM " PARTS_OF("'draw', 'live', 'folded', 'process'")              \
-	"WHERE toUInt32(toDateTime(toDate(partition))) % 86400 = 0 UNION ALL SELECT "              \
+	"WHERE toUInt32(toDateTime(toDate(partition))) % 86400 = 0 AND "                           \
+	"toUInt32(toDateTime(toDate(partition) + 1)) % 86400 = 0 UNION ALL SELECT "                \
 	"toUInt32(intDiv(toUInt32(partition), 86400) * 86400) AS key, toUInt64(0) AS raw, "        \
-	"cityHash64(table, partition, last) AS rolled FROM "                                       \
+	"cityHash64(table, partition, last, blocks) AS rolled FROM "                                       \
 	PARTS_OF("'rollup_hour', 'rollup_day'") ") GROUP BY key "
 
 #define HOUR_KEY "toUInt32(toUInt32(slot) - toUInt32(slot) % 3600) AS key, "

@@ -1334,6 +1334,8 @@ TEST(services_of_many_times_take_few_statements)
 	after = count_statements();
 	if (before == first + 1) /* an engine in a process counts other things as well */
 		CHECK(after - before < 12);
+	else
+		printf("the count of statements was skipped: the server counts other things\n");
 	for (size_t i = 0; i < services.rows.count; i++) {
 		const struct gg_fleet_service_row *row = &services.rows.items[i];
 		unsigned number;
@@ -1651,7 +1653,7 @@ TEST(rollups_say_what_their_raw_rows_say)
 	rolled = roll_in_chunks("rollups", ROLLED_DAY_S + 86400 + 10200, 1000);
 	CHECK_EQ_U64(rolled.hour_count, 28 - 16);
 	CHECK_EQ_U64(rolled.day_count, 2);
-	CHECK_EQ_U64(count_clean_days("rollups"), 2);
+	CHECK_EQ_U64(count_clean_days("rollups"), 0);
 	repeat_said(before, &again);
 	again = ask_again(&before[0]);
 	/* The window has a day more, of which the store has two hours, and two hours after. */
@@ -1664,9 +1666,11 @@ TEST(rollups_say_what_their_raw_rows_say)
 	CHECK_EQ_U64(again.hours, 2);
 	CHECK_EQ_U64(again.raw_slots, 0);
 	said_done(&again);
-	/* A second roll finds nothing to do. */
+	/* A second roll finds nothing to do, and notes the days. */
 	rolled = roll("rollups", ROLLED_DAY_S + 86400 + 10200);
 	CHECK_EQ_U64(rolled.hour_count + rolled.day_count, 0);
+	CHECK_EQ_U64(count_clean_days("rollups"), 2);
+	repeat_said(before, &again);
 	end_said(before);
 
 	/* Late rows: their hours are read raw, until they are rolled again. */
@@ -1677,10 +1681,10 @@ TEST(rollups_say_what_their_raw_rows_say)
 	CHECK_EQ_U64(before[1].days, 1);
 	CHECK_EQ_U64(before[1].hours, 2 + 22 - 16);
 	CHECK_EQ_U64(before[0].days + before[0].hours, 0);
-	rolled = roll("rollups", ROLLED_DAY_S + 86400 + 10200);
+	rolled = roll_in_chunks("rollups", ROLLED_DAY_S + 86400 + 10200, 1000);
 	CHECK_EQ_U64(rolled.hour_count, 2);
 	CHECK_EQ_U64(rolled.day_count, 1);
-	CHECK_EQ_U64(count_clean_days("rollups"), 2);
+	CHECK_EQ_U64(count_clean_days("rollups"), 1);
 	repeat_said(before, &again);
 	again = ask_again(&before[1]);
 	CHECK_EQ_U64(again.days, 2);
@@ -1776,6 +1780,7 @@ TEST(rollups_stand_for_raw_rows_that_were_dropped)
 
 TEST(the_oldest_rows_make_room)
 {
+	enum { ROOM_TRIES = 20 };
 	const struct rolled_service service = { .tenant = "room",
 		                                .name = "large",
 		                                .from_s = ROLLED_FROM_S,
@@ -1785,6 +1790,7 @@ TEST(the_oldest_rows_make_room)
 	struct gg_fleet_retention plan = keep_raw("room");
 	GG_CLEANUP(gg_fleet_dropped_done) struct gg_fleet_dropped some = { 0 };
 	GG_CLEANUP(gg_fleet_dropped_done) struct gg_fleet_dropped most = { 0 };
+	bool is_quiet = false;
 
 	NEEDS_STORE;
 	make_tenant("room");
@@ -1792,8 +1798,8 @@ TEST(the_oldest_rows_make_room)
 	roll("room", plan.now_s);
 	plan.keep_s[GG_FLEET_RAW] = 0;
 	plan.is_dry_run = true;
-	/* A merge between the two would change the bytes. */
-	for (bool is_quiet = false; !is_quiet;) {
+	/* A merge between the two would change the bytes, so a few tries are allowed. */
+	for (int try = 0; try < ROOM_TRIES && !is_quiet; try++) {
 		GG_CLEANUP(gg_fleet_dropped_done) struct gg_fleet_dropped again = { 0 };
 
 		gg_fleet_dropped_done(&some);
@@ -1807,6 +1813,9 @@ TEST(the_oldest_rows_make_room)
 		is_quiet = again.bytes == most.bytes && again.kept_bytes == most.kept_bytes &&
 		           some.kept_bytes + some.bytes == most.kept_bytes + most.bytes;
 	}
+	CHECK_MSG(is_quiet, "%llu and %llu bytes are not %llu and %llu",
+	          (unsigned long long)some.kept_bytes, (unsigned long long)some.bytes,
+	          (unsigned long long)most.kept_bytes, (unsigned long long)most.bytes);
 	/* The first day of raw rows suffices. */
 	CHECK_EQ_U64(some.partitions.count, 3);
 	CHECK(!some.is_short);
@@ -1871,6 +1880,107 @@ TEST(an_hour_that_fails_keeps_its_rows)
 	must(gg_fleet_roll(whole_store(), &roll_plan, &rolled, &error));
 	CHECK_EQ_U64(rolled.hour_count, 1);
 	CHECK_EQ_U64(rolled.failed_count, 0);
+}
+
+/* The day is as before, although its hours have late rows: questions must not read it. */
+TEST(a_day_that_fails_lacks_no_late_rows)
+{
+	struct rolled_service service = { .tenant = "failing_day",
+		                          .name = "small",
+		                          .from_s = ROLLED_DAY_S,
+		                          .slot_count = 12,
+		                          .host_count = 2 };
+	const struct gg_fleet_roll_plan plan = { .tenant = "failing_day",
+		                                 .now_s = ROLLED_DAY_S + 2 * 86400 };
+	const struct gg_clickhouse_value values[] = {
+		gg_clickhouse_name("db", "failing_day"),
+		gg_clickhouse_u64("day", ROLLED_DAY_S),
+	};
+	struct gg_fleet_rolled rolled;
+	struct said before, after;
+
+	NEEDS_STORE;
+	make_tenant("failing_day");
+	put_rolled(&service);
+	must(gg_fleet_roll(whole_store(), &plan, &rolled, &error));
+	/* The next run that changes nothing notes the day. */
+	CHECK_EQ_U64(count_clean_days("failing_day"), 0);
+	must(gg_fleet_roll(whole_store(), &plan, &rolled, &error));
+	CHECK_EQ_U64(rolled.hour_count + rolled.day_count, 0);
+	CHECK_EQ_U64(count_clean_days("failing_day"), 1);
+	service.slot_count = 3;
+	service.host_count = 1;
+	service.first_host = 9;
+	put_rolled(&service);
+	before = (struct said){ .question = ask_about("small", GG_METRIC_ALLOCATED) };
+	before.question.tenant = "failing_day";
+	ask_said(&before);
+	run_statement(
+		"ALTER TABLE {db}.rollup_day ADD COLUMN broken UInt8 DEFAULT throwIf(start = {day})",
+		values, GG_COUNT(values));
+	for (int i = 0; i < 2; i++) {
+		CHECK(gg_fleet_roll(whole_store(), &plan, &rolled, &error) < 0);
+		CHECK_EQ_U64(rolled.hour_count, i == 0 ? 1 : 0);
+		CHECK_EQ_U64(rolled.failed_count, 1);
+		after = ask_again(&before);
+		CHECK_EQ_U64(after.days, 0);
+		CHECK_EQ_U64(after.hours, 2);
+		check_said(&after, &before);
+		said_done(&after);
+	}
+	run_statement("ALTER TABLE {db}.rollup_day DROP COLUMN broken", values, GG_COUNT(values));
+	must(gg_fleet_roll(whole_store(), &plan, &rolled, &error));
+	CHECK_EQ_U64(rolled.day_count, 1);
+	after = ask_again(&before);
+	CHECK_EQ_U64(after.days, 1);
+	check_said(&after, &before);
+	said_done(&after);
+	said_done(&before);
+}
+
+/*
+ * A statement about parts fails, as it does for a user who may not read system.parts: here the name
+ * of a partition is no date.
+ */
+TEST(a_roll_needs_no_parts)
+{
+	const struct rolled_service service = { .tenant = "partless",
+		                                .name = "small",
+		                                .from_s = ROLLED_DAY_S,
+		                                .slot_count = 12,
+		                                .host_count = 2 };
+	const struct gg_fleet_roll_plan plan = { .tenant = "partless",
+		                                 .now_s = ROLLED_DAY_S + 2 * 86400 };
+	const struct gg_clickhouse_value values[] = { gg_clickhouse_name("db", "partless") };
+	GG_CLEANUP(gg_buf_done) struct gg_buf reply = { 0 };
+	const struct gg_fleet_question question = { .tenant = "partless" };
+	const struct gg_fleet_scope scope = { .question = &question, .to_s = UINT32_MAX };
+	struct gg_fleet_rolled rolled;
+	struct said before, after;
+
+	NEEDS_STORE;
+	make_tenant("partless");
+	run_statement("CREATE TABLE {db}.other AS {db}.folded ENGINE = ReplacingMergeTree() ORDER "
+	              "BY (service, metric, stack, series, host, slot)",
+	              values, GG_COUNT(values));
+	run_statement("DROP TABLE {db}.folded", values, GG_COUNT(values));
+	run_statement("RENAME TABLE {db}.other TO {db}.folded", values, GG_COUNT(values));
+	put_rolled(&service);
+	before = (struct said){ .question = ask_about("small", GG_METRIC_ALLOCATED) };
+	before.question.tenant = "partless";
+	ask_said(&before);
+	CHECK(gg_fleet_scope_ask(&scope, whole_store(), GG_FLEET_CLEAN_DAYS, 0, &reply, &error) <
+	      0);
+	for (int i = 0; i < 2; i++) {
+		must(gg_fleet_roll(whole_store(), &plan, &rolled, &error));
+		CHECK_EQ_U64(rolled.hour_count, i == 0 ? 2 : 0);
+		CHECK_EQ_U64(rolled.day_count, i == 0 ? 1 : 0);
+	}
+	after = ask_again(&before);
+	CHECK_EQ_U64(after.days, 1);
+	check_said(&after, &before);
+	said_done(&after);
+	said_done(&before);
 }
 
 /* --- rows on their way ----------------------------------------------------------------------- */
@@ -1999,6 +2109,8 @@ TEST(every_statement_runs)
 	              "toUInt64(77), now(), ['main'], ['m.c'], [1]");
 	insert_rolled(&service, "INSERT INTO {db}.frame (month, frame, build_id, address, module) "
 	                        "VALUES (202311, 77, 'ab', 16, '/bin/x')");
+	roll("statements", ROLLED_DAY_S + 2 * 86400);
+	/* Notes the day. */
 	roll("statements", ROLLED_DAY_S + 2 * 86400);
 	insert_rolled(&service, "INSERT INTO {db}.host (month, host, name, keys, vals) SELECT "
 	                        "202312, host, 'x', ['geiger.receiver'], ['7'] FROM {db}.process "
@@ -2180,7 +2292,7 @@ TEST(rollups_of_drawn_hosts_keep_their_groups)
 	before = (struct said){ .question = ask_about("drawn", GG_METRIC_ALLOCATED) };
 	before.question.tenant = "groups";
 	ask_said(&before);
-	rolled = roll("groups", ROLLED_DAY_S + 86400);
+	rolled = roll_in_chunks("groups", ROLLED_DAY_S + 86400, 10000);
 	CHECK_EQ_U64(rolled.hour_count, 2);
 	after = ask_again(&before);
 	check_said(&after, &before);
@@ -2402,7 +2514,7 @@ TEST(rollups_of_few_drawn_hosts_stand_for_dropped_rows)
 	before = (struct said){ .question = ask_about("drawn", GG_METRIC_ALLOCATED) };
 	before.question.tenant = "few";
 	ask_said(&before);
-	roll("few", plan.now_s);
+	roll_in_chunks("few", plan.now_s, 1000);
 	must(gg_fleet_retain(whole_store(), &plan, &dropped, &error));
 	must(gg_fleet_scope_of(&scope, whole_store(), &before.question, &error));
 	CHECK_EQ_U64(gg_fleet_groups_for(&scope), 16);
