@@ -5,8 +5,10 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include "base/clock.h"
+#include "base/hash.h"
 #include "base/time_units.h"
 #include "fleet/fleet_ids.h"
 #include "fleet/fleet_question.h"
@@ -17,7 +19,8 @@
 enum {
 	FRAME_BUILD_ID_BYTES_MAX = 64,
 	INSERT_BYTES = 4 << 20,
-	FETCH_SECONDS_MAX = 120, /* of one request */
+	FETCH_SLOW_FILES = 5,  /* requests that each take the longest time that one may */
+	FETCH_LARGE_FILES = 8, /* files that together have the most bytes of a run */
 };
 
 /* The addresses of a module whose names are missing, in ascending order. */
@@ -36,6 +39,7 @@ struct naming {
 	struct gg_buf rows;        /* of `symbol` */
 	struct gg_fleet_symbolized *result;
 	uint64_t fetch_ns; /* of the modules for which geiger sent requests to debuginfod */
+	uint64_t fetched_bytes;
 	struct gg_error *error;
 };
 
@@ -183,13 +187,19 @@ static struct gg_symbol_fetch_limits limits_of(const struct naming *naming)
 {
 	const struct gg_fleet_symbols_plan *plan = naming->plan;
 	double left_s = plan->fetch_seconds - (double)naming->fetch_ns / (double)GG_NS_PER_S;
-	bool is_over = naming->result->has_failed_fetch || left_s < 1 ||
+	uint64_t most_bytes = plan->fetch_bytes < UINT64_MAX / FETCH_LARGE_FILES
+	                              ? FETCH_LARGE_FILES * plan->fetch_bytes
+	                              : UINT64_MAX;
+	uint64_t left_bytes = most_bytes > naming->fetched_bytes
+	                              ? most_bytes - naming->fetched_bytes
+	                              : 0;
+	bool is_over = naming->result->has_failed_fetch || left_s < 1 || left_bytes == 0 ||
 	               naming->result->fetch_count >= plan->fetch_count;
 
 	return (struct gg_symbol_fetch_limits){
 		.request_count = is_over ? 0 : plan->fetch_count - naming->result->fetch_count,
-		.seconds = (unsigned)fmin(fmax(left_s, 0), FETCH_SECONDS_MAX),
-		.bytes = plan->fetch_bytes,
+		.seconds = (unsigned)fmax(1, fmin(left_s, plan->fetch_seconds / FETCH_SLOW_FILES)),
+		.bytes = left_bytes < plan->fetch_bytes ? left_bytes : plan->fetch_bytes,
 	};
 }
 
@@ -200,6 +210,7 @@ static void note_fetches(struct naming *naming, const struct gg_symbols *symbols
 	naming->result->fetch_count += fetches.request_count;
 	naming->result->unfetched_count += fetches.refused_count;
 	naming->result->has_failed_fetch |= fetches.has_failed;
+	naming->fetched_bytes += fetches.bytes;
 	if (fetches.request_count > 0)
 		naming->fetch_ns += gg_clock_monotonic_ns() - begin_ns;
 }
@@ -295,24 +306,53 @@ static int read_files(struct naming *naming)
 	return 0;
 }
 
+/*
+ * Puts the numbers of the modules into an order that no sender knows.  If it were the same each
+ * time, build-ids that no server has could take the requests of every run.
+ */
+static int shuffle(struct naming *naming, size_t count, size_t **ret_order)
+{
+	uint64_t seed = 0;
+	size_t *order = calloc(count + 1, sizeof(*order));
+
+	*ret_order = order;
+	if (order == NULL)
+		return no_memory(naming);
+	if (getrandom(&seed, sizeof(seed), 0) != (ssize_t)sizeof(seed))
+		seed = gg_clock_monotonic_ns();
+	for (size_t i = 0; i < count; i++) {
+		size_t other = gg_hash_integer(i, seed) % (i + 1);
+
+		order[i] = order[other];
+		order[other] = i;
+	}
+	return 0;
+}
+
 int gg_fleet_symbolize(struct gg_clickhouse *store, const struct gg_fleet_symbols_plan *plan,
                        struct gg_fleet_symbolized *result, struct gg_error *error)
 {
 	struct naming naming = { .store = store, .plan = plan, .result = result, .error = error };
 	int status = gg_fleet_schema_check(store, plan->tenant, error);
+	size_t *order = NULL;
 
 	if (status == 0)
 		status = read_files(&naming);
 	if (status == 0)
 		status = read_modules(&naming, result);
+	if (status == 0)
+		status = shuffle(&naming, result->modules.count, &order);
 	for (size_t i = 0; i < result->modules.count && status == 0; i++) {
-		status = name_module(&naming, &result->modules.items[i]);
-		result->frame_count += result->modules.items[i].frame_count;
-		result->named_count += result->modules.items[i].named_count;
+		struct gg_fleet_symbolized_module *module = &result->modules.items[order[i]];
+
+		status = name_module(&naming, module);
+		result->frame_count += module->frame_count;
+		result->named_count += module->named_count;
 	}
 	if (status == 0)
 		status = insert_rows(&naming, 0);
 	gg_buf_done(&naming.rows);
 	free(naming.files);
+	free(order);
 	return status;
 }

@@ -16,7 +16,8 @@
  * Never wrong   A file names the frames of its own build-id alone (symbol/symbol.h).
  * Limits        Senders choose build-ids and paths.  So a run asks debuginfod a limited number of
  *               times, for a limited time, and for files of limited size.  After a failure it asks
- *               no more.
+ *               no more; a file that is too large or too slow is no failure.  Each run asks for the
+ *               modules in another order, so none of them takes the requests of the others for ever.
  * Order         A row of `symbol` with the largest time stays.  These rows have the last time there
  *               is, so a sender without symbols does not replace them; the next run may.
  * Repeats       A run that was killed, or that runs twice at once, writes the same rows again.
@@ -40,8 +41,8 @@ struct gg_fleet_symbols_plan {
 	const char *const *debug_dirs; /* as in struct gg_symbol_options; ends with NULL; or NULL */
 	bool offline;                  /* no debuginfod */
 	unsigned fetch_count;          /* requests to debuginfod, at most */
-	double fetch_seconds;          /* all requests of the run together, at most */
-	uint64_t fetch_bytes;          /* of a file, at most */
+	double fetch_seconds;          /* all requests together, at most; a fifth of it for one */
+	uint64_t fetch_bytes;          /* of a file, at most; eight times as many for all files */
 	bool is_dry_run;               /* finds names and writes none */
 };
 

@@ -142,6 +142,7 @@ void gg_symbols_free(struct gg_symbols *symbols);
 /* The requests of a run to debuginfod. */
 struct gg_symbol_fetches {
 	unsigned request_count, refused_count; /* refused: by the limits */
+	uint64_t bytes;                        /* of the files that it fetched */
 	bool has_failed;                       /* no server answered, so the run sent no more */
 };
 

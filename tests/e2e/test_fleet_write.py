@@ -167,12 +167,21 @@ def functions_of(store, service):
 
 def test_fetches(store):
     """Senders choose build-ids and paths; requests to debuginfod have a limit."""
-    asked = []
+    asked, slow = [], threading.Event()
 
     class Nothing(http.server.BaseHTTPRequestHandler):
         def do_GET(self):  # pylint: disable=invalid-name
             asked.append(self.path)
-            self.send_error(404)
+            if not slow.is_set():
+                self.send_error(404)
+                return
+            self.send_response(200)
+            self.send_header("Content-Length", "1000000")
+            self.end_headers()
+            with contextlib.suppress(OSError):
+                while slow.is_set():
+                    self.wfile.write(b"x" * 100)
+                    time.sleep(0.1)
 
         def log_message(self, *arguments):
             pass
@@ -185,16 +194,38 @@ def test_fetches(store):
         store.ask(f"INSERT INTO frame VALUES (202611, {number + 1}, '{build_id}', 16, '{module}')")
     environment = {**os.environ, "DEBUGINFOD_URLS": f"http://127.0.0.1:{server.server_address[1]}",
                    "DEBUGINFOD_CACHE_PATH": os.path.abspath("debuginfod")}
-    done = subprocess.run([GEIGER, "fleet", "symbols", "--store", store.folder, "--fetch-most", "3"], text=True,
-                          capture_output=True, timeout=120, check=False, env=environment)
+
+    def run(*options):
+        return subprocess.run([GEIGER, "fleet", "symbols", "--store", store.folder, *options], text=True,
+                              capture_output=True, timeout=120, check=False, env=environment)
+
+    def builds():
+        return {path.split("/")[2] for path in asked}
+
+    done = run("--fetch-most", "3")
+    first = builds()
+    for _ in range(60 if asked else 0):  # each run asks for half of them or so
+        if builds() >= {row[0] for row in rows[:6]}:
+            break
+        run("--fetch-most", "3")
+    ever = builds()
+    asked.clear()
+    remove("debuginfod")
+    slow.set()
+    late = run("--fetch-most", "2", "--fetch-time", "5")
+    slow.clear()
     server.shutdown()
     store.ask("ALTER TABLE frame DELETE WHERE month = 202611 AND frame < 10")
     if not asked:
         skip("what senders chose costs a limited number of requests", "no libdebuginfod")
         return
     check("what senders chose costs a limited number of requests", None if done.returncode == 0 else done.stderr,
-          None if len({path.split("/")[2] for path in asked}) == 3 else str(asked),
+          None if len(first) == 3 else str(first),
           None if "sent debuginfod 3 requests" in done.stdout else done.stdout)
+    check("later runs ask for what the first one did not", None if ever >= {row[0] for row in rows[:6]} else str(ever))
+    check("a file that comes slowly keeps no request from the next one",
+          None if late.returncode == 0 and "did not answer" not in late.stdout else late.stdout + late.stderr,
+          None if len(builds()) == 2 else str(asked))
     check("a text that is no build-id is named as one", None if "no build-id" in done.stdout else done.stdout,
           None if "\x1b" not in done.stdout else "it writes to the terminal")
 

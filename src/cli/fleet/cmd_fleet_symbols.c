@@ -36,8 +36,8 @@ static void print_fetches(const struct gg_fleet_symbolized *result)
 		printf("debuginfod did not answer; geiger did not ask it about %zu more files\n",
 		       result->unfetched_count);
 	else if (result->unfetched_count > 0)
-		printf("geiger sent debuginfod %u requests; %zu more would be beyond --fetch-most "
-		       "or --fetch-time\n",
+		printf("geiger sent debuginfod %u requests; %zu more would be beyond --fetch-most, "
+		       "--fetch-size or --fetch-time\n",
 		       result->fetch_count, result->unfetched_count);
 }
 
@@ -83,7 +83,7 @@ static const struct gg_option options[] = {
 	{ "fetch-most", 0, GG_OPTION_COUNT, AT(fetch_count), "N",
 	  "requests to debuginfod servers, at most; 200" },
 	{ "fetch-size", 0, GG_OPTION_SIZE, AT(fetch_bytes), "SIZE",
-	  "the largest file to take from them; 1GiB" },
+	  "the largest file to take from them, and an eighth of all; 1GiB" },
 	{ "fetch-time", 0, GG_OPTION_TIME, AT(fetch_seconds), "TIME",
 	  "for all of these requests together; 10m" },
 	{ "dry-run", 'n', GG_OPTION_FLAG, AT(dry_run), NULL,

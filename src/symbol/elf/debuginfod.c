@@ -35,7 +35,7 @@ typedef void set_progress_function(struct client *client, progress_function *pro
 static long last_done;
 static uint64_t last_change_ns, deadline_ns;
 static uint64_t bytes_max;
-static bool stalled, is_too_large;
+static bool stalled, is_late, is_too_large;
 
 /*
  * The client calls this a few times a second; a result other than 0 ends the transfer.  `done`
@@ -52,9 +52,9 @@ static int stop_beyond_limits(struct client *client, long done, long total)
 	if (done > last_done + CALLS_AT_ONCE || (total > 0 && done > last_done))
 		last_change_ns = now_ns;
 	last_done = done;
-	stalled = now_ns - last_change_ns > GG_DEBUGINFOD_STALL_SECONDS * GG_NS_PER_S ||
-	          now_ns > deadline_ns;
-	return stalled || is_too_large;
+	stalled = now_ns - last_change_ns > GG_DEBUGINFOD_STALL_SECONDS * GG_NS_PER_S;
+	is_late = now_ns > deadline_ns;
+	return stalled || is_late || is_too_large;
 }
 
 bool gg_debuginfod_is_wanted(void)
@@ -98,7 +98,7 @@ int gg_debuginfod_find(const uint8_t *build_id, size_t build_id_bytes,
 	if (client == NULL)
 		return -ENOMEM;
 	last_done = 0;
-	stalled = is_too_large = false;
+	stalled = is_late = is_too_large = false;
 	last_change_ns = gg_clock_monotonic_ns();
 	deadline_ns = limits != NULL ? last_change_ns + limits->seconds * GG_NS_PER_S : UINT64_MAX;
 	bytes_max = limits != NULL ? limits->bytes : UINT64_MAX;
@@ -110,5 +110,7 @@ int gg_debuginfod_find(const uint8_t *build_id, size_t build_id_bytes,
 		return -EFBIG;
 	if (fd < 0 && stalled)
 		return -ETIMEDOUT;
+	if (fd < 0 && is_late)
+		return -ETIME;
 	return check_size(fd); /* the library stays loaded, because it may have threads */
 }

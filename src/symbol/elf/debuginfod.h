@@ -25,7 +25,8 @@ bool gg_debuginfod_is_wanted(void);
 
 /*
  * Returns a descriptor of the debug file of a build-id; -ENOENT: no server has it; -EFBIG: it has
- * more bytes than the limit; another -Exxx: no server answered.  `limits` may be NULL.
+ * more bytes than the limit; -ETIME: it came too slowly for the limit of time; another -Exxx: no
+ * server answered.  `limits` may be NULL.
  */
 int gg_debuginfod_find(const uint8_t *build_id, size_t build_id_bytes,
                        const struct gg_symbol_fetch_limits *limits);

@@ -316,6 +316,7 @@ static bool find_by_network(struct file_search *search, const struct gg_worker_t
 {
 	const struct gg_symbol_fetch_limits *limits = task->options->fetch_limits;
 	struct gg_worker_shared *shared = task->shared;
+	struct stat properties;
 	int fd;
 
 	if (task->options->offline || search->build_id_bytes < BUILD_ID_MIN ||
@@ -337,13 +338,17 @@ static bool find_by_network(struct file_search *search, const struct gg_worker_t
 	}
 	fd = gg_debuginfod_find(search->build_id, search->build_id_bytes, limits);
 	search->files->is_too_large = fd == -EFBIG;
-	if (fd == -ENOENT || fd == -EFBIG)
+	search->files->is_too_slow = fd == -ETIME;
+	if (fd == -ENOENT || fd == -EFBIG || fd == -ETIME)
 		return false;
 	if (fd < 0) {
 		gg_store_relaxed(&shared->network_is_down, 1);
 		search->files->network_failed = true;
 		return false;
 	}
+	if (fstat(fd, &properties) == 0 && properties.st_size > 0)
+		gg_add_relaxed(&shared->fetched_bytes,
+		               (uint64_t)properties.st_size); /* see there */
 	return adopt_debug(search, fd, "debuginfod");
 }
 

@@ -52,6 +52,7 @@ struct gg_module_files {
 	bool saw_damaged;          /* a file at that path is not a complete ELF file */
 	bool network_failed;       /* debuginfod did not answer */
 	bool is_too_large;         /* the file of debuginfod is larger than the limit */
+	bool is_too_slow;          /* the file of debuginfod took longer than the limit */
 	bool has_no_request_left;  /* the limits allowed no request to debuginfod */
 	struct gg_buf other_build; /* that build-id in hexadecimal; "": the file has no build-id */
 };

@@ -54,6 +54,8 @@ static void append_network(struct gg_buf *advice, const struct gg_worker_task *t
 		gg_buf_append_text(advice, " (debuginfod did not answer)");
 	else if (files->is_too_large)
 		gg_buf_append_text(advice, " (the file of debuginfod is larger than the limit)");
+	else if (files->is_too_slow)
+		gg_buf_append_text(advice, " (the file of debuginfod came too slowly)");
 	else if (files->has_no_request_left)
 		gg_buf_append_text(advice, " (geiger has no request left for debuginfod)");
 	else if (task->options->offline || files->build_id_bytes == 0)

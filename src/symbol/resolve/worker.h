@@ -27,6 +27,9 @@ struct gg_worker_shared {
 	 */
 	uint32_t request_count;
 
+	/* The sizes of the files that debuginfod gave to workers.  Relaxed: as request_count. */
+	uint64_t fetched_bytes;
+
 	/*
 	 * Not 0: a worker has written to the cache, so the cache may have to be trimmed.  Relaxed:
 	 * the parent loads it after the last worker was reaped.
