@@ -689,11 +689,19 @@ bool gg_receive_refuse_early(struct gg_receive *receive, const struct gg_receive
 static bool knows_encoding(const char *encoding)
 {
 	static const char *const known[] = { "", "identity", "gzip", "x-gzip", "zstd" };
+	static const char around[] = " \t,"; /* a list may have empty elements */
+	size_t length;
 
-	for (size_t i = 0; encoding != NULL && i < GG_COUNT(known); i++)
-		if (strcasecmp(encoding, known[i]) == 0)
+	if (encoding == NULL)
+		return true;
+	encoding += strspn(encoding, around);
+	length = strlen(encoding);
+	while (length > 0 && strchr(around, encoding[length - 1]) != NULL)
+		length--;
+	for (size_t i = 0; i < GG_COUNT(known); i++)
+		if (strlen(known[i]) == length && strncasecmp(encoding, known[i], length) == 0)
 			return true;
-	return encoding == NULL;
+	return false;
 }
 
 /* The body without its gzip.  The input owns the bytes. */

@@ -390,6 +390,13 @@ def test_otlp(fleet):
     problems.append(same((status, abs(bytes_of("otel-chunks", 2) - expected[2]) < 1), (200, True)))
     add("a request without profiles", otlp_message({"service.name": "otel-none"}, [], fleet.start + 40, types=[]))
     add("a request without a byte", b"")
+    add("a compressed request without a byte", gzip.compress(b""), {"Content-Encoding": "gzip"})
+    for text in ("{}", '{"resourceProfiles":[]}', '{"resourceProfiles":[{"resource":{},"scopeProfiles":[{}]}]}'):
+        add(f"JSON without profiles: {text}", text.encode(), {"Content-Type": "application/json"})
+    add("a resource without profiles", pprof_maker.part(1, pprof_maker.part(1, b"")))
+    add("a profile without a dictionary", pprof_maker.part(1, pprof_maker.part(2, pprof_maker.part(2, b""))), wanted=400)
+    for name in ("gzip ", " GZIP", "gzip,", "identity , gzip"):
+        add(f"the encoding {name!r}", gzip.compress(b""), {"Content-Encoding": name}, wanted=415 if "y" in name else 200)
     add("profiles without samples", otlp_message({"service.name": "otel-empty", "service.instance.id": "1"}, [],
                                                  fleet.start + 40), service=None)
     add("an unknown type", otlp_message({"service.name": "otel-cpu", "service.instance.id": "1"}, rows, fleet.start + 40,

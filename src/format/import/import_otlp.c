@@ -902,17 +902,51 @@ static int give_rows(struct otlp_import *job)
 	return status;
 }
 
+/* True if there is a profile, or damaged bytes, which the reader of profiles refuses. */
+static bool has_profile(struct gg_wire data)
+{
+	static const uint32_t path[] = { GG_OTLP_DATA_RESOURCE_PROFILES,
+		                         GG_OTLP_RESOURCE_PROFILES_SCOPE_PROFILES,
+		                         GG_OTLP_SCOPE_PROFILES_PROFILE };
+	struct gg_wire rest[GG_COUNT(path)] = { data };
+	struct gg_wire_field field;
+	size_t depth = 0;
+
+	for (;;) {
+		int more = gg_wire_next(&rest[depth], &field);
+
+		if (more < 0)
+			return true;
+		if (more == 0 && depth == 0)
+			return false;
+		if (more == 0) {
+			depth--;
+		} else if (field.number == path[depth] && field.type == GG_WIRE_BYTES) {
+			if (++depth == GG_COUNT(path))
+				return true;
+			rest[depth] = field.bytes;
+		}
+	}
+}
+
+static int no_profile(struct otlp_import *job)
+{
+	return gg_error_set(job->import->error, -ENOMSG, "profile", NULL,
+	                    "the request has no profile");
+}
+
 static int read_data(struct otlp_import *job, const uint8_t *bytes, size_t length,
                      bool is_converted)
 {
-	int status = gg_otlp_tables_read(&job->tables, job->import, bytes, length, is_converted);
+	int status;
 
+	/* A collector's request may be empty.  It need not have a dictionary then. */
+	if (gives_rows(job) && !has_profile(gg_wire_of(bytes, length)))
+		return no_profile(job);
+	status = gg_otlp_tables_read(&job->tables, job->import, bytes, length, is_converted);
 	if (status == 0)
 		status = each_message(job, gg_wire_of(bytes, length),
 		                      GG_OTLP_DATA_RESOURCE_PROFILES, read_resource);
-	if (status == 0 && job->profiles.count == 0 && gives_rows(job))
-		return gg_error_set(job->import->error, -ENOMSG, "profile", NULL,
-		                    "the request has no profile");
 	if (status == 0 && job->profiles.count == 0)
 		status = wrong(job, bytes, "the file has no profile");
 	if (status == 0)
