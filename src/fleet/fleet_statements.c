@@ -75,8 +75,8 @@
 	SPAN "AND (service, host, slot) IN (SELECT service, host, last_slot FROM (SELECT service, " \
 	"host, max(slot) AS last_slot FROM {db}.process WHERE " SPAN "GROUP BY service, host) AS "  \
 	"senders ANY LEFT JOIN (SELECT service, max(toUInt32(slot)) AS newest, "                    \
-	"toUInt64(max(covered_s)) AS slot_length FROM {db}.process WHERE " SPAN "AND processes > 0 " \
-	"GROUP BY service) AS services USING service WHERE toUInt32(last_slot) + {snapshot_slots} " \
+	"toUInt64(max(covered_s)) AS slot_length FROM {db}.process FINAL WHERE " SPAN "AND "         \
+	"processes > 0 GROUP BY service) AS services USING service WHERE toUInt32(last_slot) + {snapshot_slots} " \
 	"* greatest(slot_length, 1) > newest) "
 
 /* The part of a window that rollups do not cover. */

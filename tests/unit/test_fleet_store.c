@@ -851,9 +851,21 @@ static void run_statement(const char *text, const struct gg_clickhouse_value *va
 	must(gg_clickhouse_query(whole_store(), &query, NULL, &error));
 }
 
+/*
+ * True if a row with this beginning is on its way.  A row that replaces it belongs to a later part
+ * of the table, as if its sender had repeated the slot.
+ */
+static bool is_on_its_way(const char *row)
+{
+	const struct gg_buf *rows = &sent_rows[GG_COUNT(sent_rows) - 1].rows;
+
+	return rows->length > 0 && strstr(gg_buf_text(rows), row) != NULL;
+}
+
 /* Writes the rows that a receiver writes of a slot of that length. */
 static void send_slot_of(const struct sent *sent, uint32_t length_s)
 {
+	GG_CLEANUP(gg_buf_done) struct gg_buf key = { 0 };
 	const struct gg_fleet_series series = { .service = sent->service,
 		                                .version = sent->version,
 		                                .kind = "native",
@@ -881,6 +893,10 @@ static void send_slot_of(const struct sent *sent, uint32_t length_s)
 		"{blocks}, 0, {covered}, 0) ",
 	};
 
+	must(gg_clickhouse_bind(&key, "({slot}, {service}, {series}, {host}, ", values,
+	                        GG_COUNT(values), &error));
+	if (is_on_its_way(gg_buf_text(&key)))
+		flush_sent();
 	for (size_t i = 0; i < GG_COUNT(rows); i++)
 		if (i != 2 || sent->blocks > 0)
 			must(gg_clickhouse_bind(&sent_rows[i].rows, rows[i], values,
@@ -1186,6 +1202,29 @@ TEST(long_slots_of_a_service_bring_no_version_of_another_one_back)
 		CHECK_EQ_DOUBLE(row->live_bytes, is_old ? 0 : 30000);
 	}
 	CHECK_EQ_U64(found, 2);
+}
+
+/* The estimate and the interval of a service are from the same snapshots. */
+TEST(a_row_that_was_replaced_makes_no_snapshot_old)
+{
+	GG_CLEANUP(gg_fleet_services_done) struct gg_fleet_services services = { 0 };
+	const struct sent sent[] = {
+		{ "corrected", "1", "machine-1", "", SLOT_S, 1, 1000000, 10, 0, NULL },
+		{ "corrected", "1", "machine-2", "", SLOT_S + 36000, 1, 1000000, 0, 0, NULL },
+		{ "corrected", "1", "machine-2", "", SLOT_S + 36000, 0, 1000000, 0, 0, NULL },
+	};
+	const struct gg_fleet_service_row *row;
+
+	NEEDS_STORE;
+	for (size_t i = 0; i < GG_COUNT(sent); i++)
+		send_slot(&sent[i]);
+	must(gg_fleet_services_of(&services, whole_store(), "default", 0, UINT32_MAX, 0.95,
+	                          &error));
+	row = find_service(&services, "corrected");
+	CHECK_EQ_DOUBLE(row->live_bytes, 10000);
+	CHECK(row->has_live_error);
+	CHECK(is_equal(row->live_low_bytes, 10000));
+	CHECK(is_equal(row->live_high_bytes, 10000));
 }
 
 /* Ten recordings of each version on one machine say nothing about the next machine. */
