@@ -16,8 +16,8 @@
  * Never wrong   A file names the frames of its own build-id alone (symbol/symbol.h).
  * Limits        Senders choose build-ids and paths.  So a run asks debuginfod a limited number of
  *               times, for a limited time, and for files of limited size.  After a failure it asks
- *               no more; a file that is too large or too slow is no failure.  Each run asks for the
- *               modules in another order, so none of them takes the requests of the others for ever.
+ *               no more; a file that is too large or too slow is no failure.  Each run asks for
+ *               the modules in another order, so no module takes all requests for ever.
  * Order         A row of `symbol` with the largest time stays.  These rows have the last time there
  *               is, so a sender without symbols does not replace them; the next run may.
  * Repeats       A run that was killed, or that runs twice at once, writes the same rows again.
