@@ -329,7 +329,7 @@ static void count_requests(struct run *run)
 	run->symbols->fetches = (struct gg_symbol_fetches){
 		.request_count = count < most ? count : most,
 		.refused_count = count < most ? 0 : count - most,
-		.bytes = gg_load_relaxed(&run->shared->fetched_bytes), /* see there */
+		.bytes = gg_load_relaxed(&run->shared->fetched_bytes),             /* see there */
 		.has_failed = gg_load_relaxed(&run->shared->network_is_down) != 0, /* see there */
 	};
 }
