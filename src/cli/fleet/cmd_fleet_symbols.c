@@ -83,7 +83,7 @@ static const struct gg_option options[] = {
 	{ "fetch-most", 0, GG_OPTION_COUNT, AT(fetch_count), "N",
 	  "requests to debuginfod servers, at most; 200" },
 	{ "fetch-size", 0, GG_OPTION_SIZE, AT(fetch_bytes), "SIZE",
-	  "the largest file to take from them, and an eighth of all; 1GiB" },
+	  "largest file to take, and an eighth of all; 1GiB" },
 	{ "fetch-time", 0, GG_OPTION_TIME, AT(fetch_seconds), "TIME",
 	  "for all of these requests together; 10m" },
 	{ "dry-run", 'n', GG_OPTION_FLAG, AT(dry_run), NULL,
