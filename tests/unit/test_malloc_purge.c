@@ -2,8 +2,8 @@
 /* Memory that goes back to the kernel by time, and limits of control groups. */
 #include <limits.h>
 #include <stdio.h>
-#include <sys/mman.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
