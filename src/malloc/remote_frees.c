@@ -41,7 +41,7 @@ static struct gg_malloc_heap *begin_push(void)
 	struct gg_malloc_heap *heap = gg_malloc_thread_heap;
 
 	if (gg_likely(heap != &gg_malloc_empty_heap)) {
-		heap->pushes++;
+		gg_store_relaxed(&heap->pushes, gg_load_relaxed(&heap->pushes) + 1);
 	} else {
 		pushes_without_heap++;
 		gg_add_relaxed(&heap->pushes, 1);
@@ -55,7 +55,7 @@ static void end_push(struct gg_malloc_heap *heap)
 {
 	gg_fence_signal();
 	if (gg_likely(heap != &gg_malloc_empty_heap)) {
-		heap->pushes--;
+		gg_store_relaxed(&heap->pushes, gg_load_relaxed(&heap->pushes) - 1);
 	} else {
 		gg_add_relaxed(&heap->pushes, UINT32_MAX);
 		pushes_without_heap--;
@@ -81,16 +81,17 @@ void gg_malloc_free_remote(struct gg_malloc_slab *slab, struct gg_malloc_block *
 
 bool gg_malloc_forget_pushes(struct gg_malloc_heap *own_heap)
 {
-	bool is_mine = pushes_without_heap != 0 || (own_heap != NULL && own_heap->pushes != 0);
-	uint32_t count = gg_malloc_empty_heap.pushes - pushes_without_heap;
+	bool is_mine = pushes_without_heap != 0 ||
+	               (own_heap != NULL && gg_load_relaxed(&own_heap->pushes) != 0);
+	uint32_t count = gg_load_relaxed(&gg_malloc_empty_heap.pushes) - pushes_without_heap;
 
-	gg_malloc_empty_heap.pushes = pushes_without_heap;
+	gg_store_relaxed(&gg_malloc_empty_heap.pushes, pushes_without_heap);
 	for (struct gg_malloc_heap *heap = gg_malloc_first_heap(); heap != NULL;
 	     heap = heap->next) {
 		if (heap == own_heap)
 			continue;
-		count |= heap->pushes;
-		heap->pushes = 0;
+		count |= gg_load_relaxed(&heap->pushes);
+		gg_store_relaxed(&heap->pushes, 0);
 	}
 	return count != 0 && !is_mine;
 }
