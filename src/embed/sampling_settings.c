@@ -36,6 +36,7 @@ void gg_embed_settings_refresh(void)
 	struct gg_embed_settings *s = &gg_embed_settings;
 	uint64_t seen = gg_load_relaxed(&s->seen), now;
 	struct gg_agent_settings settings;
+	bool is_other;
 
 	if (agent == NULL)
 		return;
@@ -58,11 +59,12 @@ void gg_embed_settings_refresh(void)
 	/*
 	 * These schemes count allocations, or need a plan by size; a sampler of a heap has neither.
 	 */
-	if (settings.scheme == GG_SCHEME_PER_ALLOCATION || settings.scheme == GG_SCHEME_OPTIMAL)
+	is_other = settings.scheme == GG_SCHEME_PER_ALLOCATION ||
+	           settings.scheme == GG_SCHEME_OPTIMAL;
+	if (is_other)
 		gg_store_relaxed(&s->scheme, (uint32_t)GG_SCHEME_POISSON);
 	/* An interval of 1 samples everything, by any scheme. */
-	if ((settings.scheme == GG_SCHEME_PER_ALLOCATION || settings.scheme == GG_SCHEME_OPTIMAL) &&
-	    settings.interval_bytes != 1) {
+	if (is_other && settings.interval_bytes != 1) {
 		gg_store_relaxed(&s->interval_bytes, (uint64_t)GG_SAMPLER_DEFAULT_INTERVAL);
 		/* Per allocation, bytes have no upper end anyway. */
 		if (settings.scheme == GG_SCHEME_OPTIMAL)

@@ -183,12 +183,10 @@ static void append_legend(const struct gg_report *report, const struct gg_timeli
 	bool ascii = report->figures.ascii;
 
 	if (gg_model_is_exact(report->model))
-		gg_buf_printf(out, "Solid: live heap, exact%s%s%s",
-		              has_bounds(timeline) ? "; " : "",
+		gg_buf_printf(out, "Solid: live heap, exact%s",
 		              !has_bounds(timeline) ? ""
-		              : ascii               ? "':'"
-		                                    : "dotted",
-		              has_bounds(timeline) ? ": upper end" : "");
+		              : ascii               ? "; ':': upper end"
+		                                    : "; dotted: upper end");
 	else
 		gg_buf_printf(out, "Solid: live heap; %s: %.4g %% confidence interval",
 		              ascii ? "':'" : "dotted", 100 * report->confidence);
