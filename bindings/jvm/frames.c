@@ -169,7 +169,8 @@ void gg_jvm_frames_find(jvmtiEnv *jvmti, const jvmtiFrameInfo *frames, size_t fr
 {
 	uint32_t generation = gg_load_relaxed(&gg_embed_settings.generation);
 	uint32_t methods = gg_jvm_methods_epoch();
-	uint64_t pc = 0, *to = ret_stack->pcs;
+	uint32_t pc_count = 0;
+	uint64_t pc = 0;
 
 	ret_stack->generation = generation;
 	ret_stack->klass = NULL;
@@ -195,10 +196,10 @@ void gg_jvm_frames_find(jvmtiEnv *jvmti, const jvmtiFrameInfo *frames, size_t fr
 			}
 		}
 		if (pc != 0)
-			*to++ = pc;
+			ret_stack->pcs[pc_count++] = pc;
 	}
 	pthread_rwlock_unlock(&lock);
-	ret_stack->pc_count = (uint32_t)(to - ret_stack->pcs);
+	ret_stack->pc_count = pc_count;
 }
 
 /* --- types --- */
