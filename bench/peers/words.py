@@ -41,6 +41,9 @@ REASONS = {
     "region": "**Peak RSS at 512 KiB.** The agent keeps samples and stacks in a region of shared memory, 0.5 to 3 MiB"
               " that count as the program's, so that a kill loses nothing. The peers' samples are on the heap, and"
               " die with it.",
+    "names": "**Every allocation counted, python3.** At each allocation geiger reads the interpreter's frames as well,"
+             " and so tells functions and lines of Python; the peers tell the interpreter's C functions alone. The"
+             " agent without that, `geiger, exact`, is below them.",
     "table": "**Peak RSS, every allocation counted.** Exact counts keep each live block in the region, for the same"
              " reason; heaptrack sends blocks to a second process, which has the 140 to 190 MiB beside the program.",
     "start": "**Start and end.** The agent makes a region, and writes the program's modules to it, before the"
@@ -154,7 +157,7 @@ def counting(sides, results, baseline_of):
             time = {"wall": "wall time", "cpu": "processor's time"}[what]
             time += f" beside `{own}`"
             kind = "programs" if part.endswith("programs") else "loops"
-            sides.tell(who, f"every allocation counted, {kind}, {time}, ratio", pairs)
+            sides.tell(who, f"every allocation counted, {kind}, {time}, ratio", pairs, "names")
 
 
 def peaks(sides, results, baseline_of):
