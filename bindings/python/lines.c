@@ -2,14 +2,14 @@
 /* lines - the cache of lines. */
 #include "lines.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 #include "base/atomic.h"
-#include "base/hash.h"
 
 enum {
 	LINES_BITS = 10,
-	STEP_BYTES = 32, /* that mix() takes in */
+	PART_BYTES = 16, /* of a table, that are hashed */
 
 	/* PyBytesObject */
 	BYTES_LENGTH = 16,
@@ -39,48 +39,68 @@ static uint64_t multiply_fold(uint64_t a, uint64_t b)
 	return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
-static uint64_t mix(uint64_t hash, const char *p)
+static uint64_t mix(uint64_t hash, uint64_t word1, uint64_t word2)
 {
 	/* The fractions of sqrt(5) and sqrt(7). */
 	const uint64_t odd1 = UINT64_C(0x3c6ef372fe94f82b), odd2 = UINT64_C(0xa54ff53a5f1d36f1);
 
-	hash = multiply_fold(word_at(p) ^ odd1, word_at(p + 8) ^ hash);
-	return multiply_fold(word_at(p + 16) ^ odd2, word_at(p + 24) ^ hash);
+	return multiply_fold(word1 ^ odd1 ^ hash, word2 ^ odd2);
+}
+
+static uint64_t mix_part(uint64_t hash, const char *p)
+{
+	return mix(hash, word_at(p), word_at(p + 8));
 }
 
 /*
- * Hashes two words at a time, because a sample hashes the tables of all its frames.  The last words
- * may be hashed twice, which is faster than counting bytes.
+ * A table of up to 48 bytes is hashed whole, with parts of the object's head if it is shorter than
+ * 16 bytes.
  */
 static uint64_t hash_of(const struct gg_python_layout *layout, const void *code, int position)
 {
 	const char *table = *(const char *const *)((const char *)code + layout->code_lines);
 	const char *p = table + BYTES_CONTENTS;
 	size_t bytes = *(const size_t *)(table + BYTES_LENGTH);
-	const char *last = p + bytes - STEP_BYTES;
-	const uint32_t *first_line = (const uint32_t *)((const char *)code +
-	                                                layout->code_first_line);
-	uint64_t hash = (uint64_t)*first_line << 32 | (uint32_t)position;
+	uint32_t first_line = *(const uint32_t *)((const char *)code + layout->code_first_line);
+	uint64_t hash = mix((uint64_t)first_line << 32 | (uint32_t)position, (uintptr_t)code,
+	                    (uintptr_t)table);
 
-	if (bytes < STEP_BYTES)
-		return gg_hash_bytes(p, bytes, hash);
-	hash = gg_hash_integer(hash, bytes);
-	for (; p < last; p += STEP_BYTES)
-		hash = mix(hash, p);
-	return mix(hash, last);
+	hash = mix(hash ^ bytes, word_at(p + bytes - PART_BYTES), word_at(p + bytes - 8));
+	if (bytes > PART_BYTES)
+		hash = mix_part(hash, p);
+	if (bytes > 2 * PART_BYTES)
+		hash = mix_part(hash, p + (bytes - PART_BYTES) / 2);
+	return hash;
 }
 
+static bool find(size_t place, uint64_t hash, int *ret_line)
+{
+	uint64_t line = gg_load_relaxed(&lines[place].line);
+
+	/* An empty entry fits the hash 0 alone; its line is then unknown, which is no error. */
+	if ((gg_load_relaxed(&lines[place].check) ^ line) != hash)
+		return false;
+	*ret_line = (int)(uint32_t)line;
+	return true;
+}
+
+static void put(size_t place, uint64_t check, uint64_t line)
+{
+	gg_store_relaxed(&lines[place].line, line);
+	gg_store_relaxed(&lines[place].check, check);
+}
+
+/* A line has two places, in one cache line: the newest is in the first. */
 int gg_python_line(const struct gg_python *python, const void *code, int position)
 {
 	uint64_t hash = hash_of(python->layout, code, position);
 	size_t place = hash & ((1 << LINES_BITS) - 1);
-	uint64_t line = gg_load_relaxed(&lines[place].line);
+	int line;
 
-	/* An empty entry fits the hash 0 alone; its line is then unknown, which is no error. */
-	if ((gg_load_relaxed(&lines[place].check) ^ line) == hash)
-		return (int)(uint32_t)line;
-	line = (uint32_t)python->line((void *)code, position);
-	gg_store_relaxed(&lines[place].line, line);
-	gg_store_relaxed(&lines[place].check, hash ^ line);
-	return (int)(uint32_t)line;
+	if (find(place, hash, &line) || find(place ^ 1, hash, &line))
+		return line;
+	line = python->line((void *)code, position);
+	put(place ^ 1, gg_load_relaxed(&lines[place].check), gg_load_relaxed(&lines[place].line));
+	put(place, hash ^ (uint32_t)line, (uint32_t)line);
+	return line;
 }
