@@ -49,11 +49,11 @@ WAYS = {
 BASE = "mimalloc" if "mimalloc" in PEERS else "glibc"
 LOSS = 1.3  # a ratio to the best above it is named
 INTRODUCTION = """
-libgeiger-malloc ([MALLOC.md](MALLOC.md)) beside Debian's allocators, none of which profiles, as each
-is preloaded. `bench/bench_malloc_loads.py write` makes this section. *geiger off* samples nothing,
-*geiger 512k* is the default interval, and records its samples. All allocators run in turns; a ratio
-is the median of the ratios of the rounds. bench/malloc_loads.c says what the loads do; their threads
-share two processors, so the times of loads with threads vary most.
+libgeiger-malloc ([MALLOC.md](MALLOC.md)) beside Debian's allocators, none of which profiles, as
+each is preloaded. `bench/bench_malloc_loads.py write` makes this section. *geiger off* samples
+nothing, *geiger 512k* is the default interval, and records its samples. All allocators run in
+turns; a ratio is the median of the ratios of the rounds. bench/malloc_loads.c says what the loads
+do; their threads share two processors, so the times of loads with threads vary most.
 """
 
 
