@@ -39,6 +39,7 @@ enum {
 	GG_FLEET_PPM = 1000000,         /* of shares */
 	GG_FLEET_MESSAGE_MAX = 8 << 20, /* bytes, unpacked */
 	GG_FLEET_BODY_MAX = 4 << 20,    /* bytes, as gzip */
+	GG_FLEET_AHEAD_SECONDS = 600,   /* that a host's clock may be ahead of the receiver's */
 	GG_FLEET_TEXT_MAX = 4096,
 	GG_FLEET_LABELS_MAX = 30,
 	GG_FLEET_SERIES_MAX = 2000,

@@ -21,7 +21,6 @@
 
 enum {
 	KNOWN_MOST = 2 << 20,
-	AHEAD_SECONDS = 600, /* that a host's clock may be ahead */
 	QUEUE_SECONDS = 30,
 	DISK_SECONDS = 60,
 	ANSWER_BYTES_MAX = 7000, /* a sender keeps 8 kB of an answer */
@@ -404,7 +403,7 @@ bool gg_receive_is_of_its_time(struct gg_receive *receive, uint64_t start_s, dou
 {
 	double now_s = (double)now_seconds(), oldest = receive->options->oldest_seconds;
 
-	if ((double)start_s > now_s + AHEAD_SECONDS) {
+	if ((double)start_s > now_s + GG_FLEET_AHEAD_SECONDS) {
 		gg_receive_count(receive, &receive->counts.refused_old);
 		gg_receive_answer_with(answer, 400,
 		                       "the slot is in the future: the host's clock is wrong");

@@ -274,10 +274,19 @@ int gg_sender_fleet_send(struct sender *sender, struct seen_process *seen,
 	return status;
 }
 
-/* The second after the last one of which the model tells. */
-static uint64_t end_of(const struct gg_model *model, bool is_finished)
+/*
+ * The wall time by a clock that nobody sets while the sender runs.  Samples have times by such a
+ * clock: if the wall clock was set ahead, slots would go before what happens in them.
+ */
+static uint64_t steady_ns(const struct sender *sender)
 {
-	uint64_t end_ns = gg_clock_wall_ns() - SETTLE_MS * GG_NS_PER_MS;
+	return sender->start_wall_ns + (gg_clock_monotonic_ns() - sender->start_monotonic_ns);
+}
+
+/* The second after the last one of which the model tells. */
+static uint64_t end_of(const struct sender *sender, const struct gg_model *model, bool is_finished)
+{
+	uint64_t end_ns = steady_ns(sender) - SETTLE_MS * GG_NS_PER_MS;
 
 	if (is_finished)
 		end_ns = model->sessions[0].start_wall_ns +
@@ -334,7 +343,7 @@ static int send_slots(struct sender *sender, const struct gg_model *model, bool 
                       struct gg_slot_span *span)
 {
 	bool has_history = gg_model_has_history(model) && gg_model_has_times(model);
-	uint64_t end_s = end_of(model, is_finished), seconds = span->seconds;
+	uint64_t end_s = end_of(sender, model, is_finished), seconds = span->seconds;
 	uint64_t start_s = model->sessions[0].start_wall_ns / GG_NS_PER_S;
 	uint64_t until_s = (uint64_t)totals->until_ns / GG_NS_PER_S;
 	struct gg_slot_what what = { .zero_wall_ns = model->sessions[0].start_wall_ns,
@@ -355,7 +364,7 @@ static int send_slots(struct sender *sender, const struct gg_model *model, bool 
 		what.allocated_count = allocated.count;
 		start_s = end_s;
 	}
-	if (until_s > start_s && until_s <= gg_clock_wall_ns() / GG_NS_PER_S + seconds)
+	if (until_s > start_s && until_s <= steady_ns(sender) / GG_NS_PER_S + seconds)
 		start_s = until_s;
 	for (start_s -= start_s % seconds;
 	     status == 0 && start_s + (is_finished ? 0 : seconds) <= end_s; start_s += seconds) {

@@ -422,8 +422,12 @@ static int send_regions(struct sender *sender, const struct gg_model *model,
 		now.until_ns = (int64_t)((span.start_s + span.seconds) * GG_NS_PER_S);
 		sender->result->idle_count++;
 		status = gg_seen_write_totals(sender, seen, &now);
-	} else if (until_s > span.start_s && until_s <= now_s + span.seconds) {
-		/* This slot was sent: the next one has what is new. */
+	} else if (until_s > span.start_s &&
+	           until_s <= now_s + span.seconds + GG_FLEET_AHEAD_SECONDS) {
+		/*
+		 * This slot was sent, or later ones, before the clock was set back: the next one
+		 * has what is new.  A receiver refused slots of a clock that was further ahead.
+		 */
 		sender->result->idle_count++;
 	} else {
 		status = find_differences(&differing);

@@ -5,7 +5,7 @@
  * A step is a call that changes files, or that sends or receives.  KILL_AT is N, and KILL_AFTER
  * says that the call happens first.  With KILL_FAILS the call fails with ENOSPC instead.
  * KILL_COUNT names a file for the number of steps.  CLOCK_SHIFT sets the wall clock ahead, by
- * seconds.
+ * seconds; with CLOCK_SHIFT_AFTER so many seconds after the process began.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -79,13 +79,27 @@ STEP(ssize_t, send, (int fd, const void *bytes, size_t length, int flags),
      (fd, bytes, length, flags))
 STEP(ssize_t, recv, (int fd, void *bytes, size_t length, int flags), (fd, bytes, length, flags))
 
+static int is_shifted(void)
+{
+	const char *after = getenv("CLOCK_SHIFT_AFTER");
+	static time_t begin_s;
+	struct timespec now;
+
+	if (after == NULL)
+		return 1;
+	syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &now);
+	if (begin_s == 0)
+		begin_s = now.tv_sec;
+	return now.tv_sec >= begin_s + strtol(after, NULL, 10);
+}
+
 __attribute__((visibility("default"))) int clock_gettime(clockid_t clock, struct timespec *now);
 int clock_gettime(clockid_t clock, struct timespec *now)
 {
 	const char *shift = clock == CLOCK_REALTIME ? getenv("CLOCK_SHIFT") : NULL;
 	long status = syscall(SYS_clock_gettime, clock, now);
 
-	if (shift != NULL)
+	if (shift != NULL && is_shifted())
 		now->tv_sec += strtol(shift, NULL, 10);
 	return (int)status;
 }

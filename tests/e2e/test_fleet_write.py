@@ -422,9 +422,40 @@ def test_wrong_clock(store, receiver):
                        store.number(f"SELECT count() FROM process WHERE {ours('ahead')}") > 0)
     found = store.number(f"SELECT count() FROM process WHERE {ours('ahead')}")
     check("a note from the future silences no host", None if has_any and found else "nothing was sent")
+    # A receiver takes slots that are a minute ahead, so they must not come again.
+    near = send_regions("regions-lost", receiver, "near", *words,
+                        environment={"LD_PRELOAD": KILL, "CLOCK_SHIFT": "60"})
+    has_near = wait_for(lambda: store.number(f"SELECT count() FROM process WHERE {ours('near')}") > 0)
+    near.kill()
+    near.communicate()
+    receiver.is_drained()
+    slots = f"SELECT count() FROM (SELECT DISTINCT slot FROM process WHERE {ours('near')})"
+    before = store.number(slots)
+    again = send_regions("regions-lost", receiver, "near", *words)
+    time.sleep(5)
+    again.send_signal(signal.SIGTERM)
+    again.communicate()
+    receiver.is_drained()
+    check("a clock that is set back repeats no slot",
+          None if has_near else "nothing was sent", None if store.number(slots) == before else "slots came again")
     program.wait(60)
     sender.send_signal(signal.SIGTERM)
     sender.communicate()
+    receiver.kill()
+
+
+def test_clock_ahead(store, receiver):
+    """The clock of a sender is set ahead while it sends a profile that grows."""
+    receiver.start()
+    recorded = subprocess.Popen([GEIGER, "record", "-q", "-o", "ahead.geiger", "--interval", "16KiB", "--",
+                                 os.environ["FLEET_PROGRAM"], "6"], stderr=subprocess.DEVNULL)
+    wait_for(lambda: os.path.exists("ahead.geiger"))
+    sent = send("ahead.geiger", receiver, "set-ahead", "--every", "1s",
+                environment={"LD_PRELOAD": KILL, "CLOCK_SHIFT": "20", "CLOCK_SHIFT_AFTER": "2"})
+    recorded.wait(60)
+    receiver.is_drained()
+    check("a clock that is set ahead loses nothing of a recording", None if sent.returncode == 0 else sent.stderr,
+          *compare(store, "set-ahead", "ahead.geiger"))
     receiver.kill()
 
 
@@ -967,6 +998,7 @@ def main():
         test_regions(store, receiver)
         test_lost_note(store, receiver)
         test_wrong_clock(store, receiver)
+        test_clock_ahead(store, receiver)
         test_receiver_kills(store, receiver)
         test_sender_kills(store, receiver)
         test_outage(store, receiver)
