@@ -24,6 +24,8 @@ struct roll {
 	const char *table; /* of the rollups that are made */
 	bool has_staging;
 	struct gg_error ignored;
+	GG_ARRAY(uint32_t) failed_days; /* begins of days that failed, or an hour of theirs */
+	bool lacks_failed_days;         /* some days failed, and nobody knows which */
 };
 
 /* Runs a statement of upkeep about the span [from_s, to_s). */
@@ -176,7 +178,10 @@ static int roll_hour(struct roll *roll, uint32_t start_s, struct gg_fleet_rolled
 	return 0;
 }
 
-/* Notes that the span at start_s has no rollup.  Returns the first error, which `error` keeps. */
+/*
+ * Notes that the span at start_s has no rollup; 0: nobody could look for spans.  Returns the first
+ * error, which `error` keeps.
+ */
 static int note_failed(struct roll *roll, int first, int status, uint32_t start_s,
                        uint32_t *first_s, struct gg_fleet_rolled *rolled)
 {
@@ -185,6 +190,8 @@ static int note_failed(struct roll *roll, int first, int status, uint32_t start_
 	rolled->failed_count++;
 	if (start_s < *first_s)
 		*first_s = start_s;
+	if (start_s == 0 || !gg_array_push(&roll->failed_days, start_s - start_s % GG_FLEET_DAY_S))
+		roll->lacks_failed_days = true;
 	/* Later failures must not overwrite the error. */
 	if (first == 0)
 		roll->error = &roll->ignored;
@@ -311,11 +318,20 @@ static int insert_notes(struct roll *roll, struct gg_buf *notes)
 	                                      roll->error);
 }
 
+static bool has_failed(const struct roll *roll, uint32_t day_s)
+{
+	for (size_t i = 0; i < roll->failed_days.count; i++)
+		if (roll->failed_days.items[i] == day_s)
+			return true;
+	return false;
+}
+
 /*
  * Notes the parts of each day that is over, if they are the same as before its hours and the day
  * were compared with what they are made of: then the rollups have these rows, and questions need
  * not read them to know it.  The parts of the rollups count as well, because another roll may put
- * older rollups back.  So a run notes only days of which it rolled nothing.
+ * older rollups back.  So a run notes only days of which it rolled nothing.  A day that failed has
+ * the same parts as before, but not the rollups of its rows: the others are noted without it.
  */
 static int note_days(struct roll *roll, const struct day_parts_array *before, uint32_t from_s,
                      uint32_t closed_s)
@@ -331,7 +347,8 @@ static int note_days(struct roll *roll, const struct day_parts_array *before, ui
 			j++;
 		if (j == before->count || before->items[j].start_s != day->start_s ||
 		    before->items[j].raw != day->raw || before->items[j].rolled != day->rolled ||
-		    day->start_s < from_s || (uint64_t)day->start_s + GG_FLEET_DAY_S > closed_s)
+		    day->start_s < from_s || (uint64_t)day->start_s + GG_FLEET_DAY_S > closed_s ||
+		    has_failed(roll, day->start_s))
 			continue;
 		gg_clickhouse_write_u32(&notes, day->start_s);
 		gg_clickhouse_write_u64(&notes, day->raw ^ day->rolled);
@@ -359,7 +376,7 @@ int gg_fleet_roll(struct gg_clickhouse *store, const struct gg_fleet_roll_plan *
 	struct gg_fleet_floors floors;
 	struct day_parts_array parts = { 0 };
 	bool has_parts = false;
-	int status = gg_fleet_schema_check(store, plan->tenant, error), days;
+	int status = gg_fleet_schema_check(store, plan->tenant, error), days, noted;
 
 	*ret_rolled = (struct gg_fleet_rolled){ 0 };
 	if (status == 0)
@@ -381,10 +398,14 @@ int gg_fleet_roll(struct gg_clickhouse *store, const struct gg_fleet_roll_plan *
 	if (ret_rolled->first_hour_s < ret_rolled->first_day_s)
 		ret_rolled->first_day_s = ret_rolled->first_hour_s -
 		                          ret_rolled->first_hour_s % GG_FLEET_DAY_S;
-	if (status == 0 && days == 0 && has_parts)
-		status = note_days(&roll, &parts, round_up(floors.raw_s, GG_FLEET_DAY_S), closed_s);
+	status = first_of(status, days);
+	if (has_parts && !roll.lacks_failed_days) {
+		noted = note_days(&roll, &parts, round_up(floors.raw_s, GG_FLEET_DAY_S), closed_s);
+		status = first_of(status, noted);
+	}
 	gg_array_done(&parts);
-	return first_of(status, days);
+	gg_array_done(&roll.failed_days);
+	return status;
 }
 
 /* --- reading --------------------------------------------------------------------------------- */

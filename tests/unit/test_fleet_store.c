@@ -1901,6 +1901,12 @@ TEST(an_hour_that_fails_keeps_its_rows)
 	CHECK_EQ_U64(rolled.failed_count, 1);
 	CHECK_EQ_U64(rolled.first_hour_s, ROLLED_DAY_S + 3600);
 	CHECK_EQ_U64(rolled.first_day_s, ROLLED_DAY_S);
+	/* A run that rolls nothing notes the other two days, and not that of the hour. */
+	CHECK_EQ_U64(count_clean_days("failing"), 0);
+	CHECK(gg_fleet_roll(whole_store(), &roll_plan, &rolled, &error) < 0);
+	CHECK_EQ_U64(rolled.hour_count + rolled.day_count, 0);
+	CHECK_EQ_U64(rolled.failed_count, 1);
+	CHECK_EQ_U64(count_clean_days("failing"), 2);
 	plan.unrolled_hour_s = rolled.first_hour_s;
 	plan.unrolled_day_s = rolled.first_day_s;
 	plan.is_dry_run = true;
