@@ -7,12 +7,14 @@ some slots.  FLEET_ROUNDS is the number of rounds.  Each shard has a receiver of
 inserts into either replica.
 """
 
+import json
 import os
 import random
 import signal
 import subprocess
 import sys
 import threading
+import time
 
 from fleet_cluster import Cluster, lacks
 from fleet_store import Network, Receiver, Tmpfs, wait_for
@@ -137,6 +139,93 @@ def verify(cluster, services):
     return problems
 
 
+# Samples by service and metric of raw rows and of rollups, and rows of rollups that come twice.
+RAW_SAMPLES = """SELECT service, metric, toUInt64(sum(k)) AS samples FROM (
+ SELECT service, 0 AS metric, sum(allocated) AS k FROM draw FINAL GROUP BY service UNION ALL
+ SELECT service, 1 AS metric, sum(freed) AS k FROM draw FINAL GROUP BY service UNION ALL
+ SELECT service, 2 AS metric, sum(n) AS k FROM live FINAL GROUP BY service UNION ALL
+ SELECT service, toUInt8(metric) AS metric, sum(n) AS k FROM folded FINAL GROUP BY service, metric)
+ GROUP BY service, metric HAVING samples > 0 ORDER BY service, metric"""
+ROLLED_SAMPLES = """SELECT service, metric, toUInt64(sum(n)) AS samples FROM {table} WHERE metric < 3
+ GROUP BY service, metric HAVING samples > 0 ORDER BY service, metric"""
+DOUBLE_ROWS = "SELECT count() - uniqExact(start, service, metric, stack, series, host_group, folded) FROM {table}"
+ROLLED_TABLES = ("rollup_hour", "rollup_day")
+ROLLED_DAYS = "SELECT start, parts FROM rolled_day FINAL ORDER BY start"
+
+
+def roll(server):
+    """Begins a roll in two days, when all hours of the rows and their days are over."""
+    return subprocess.Popen([GEIGER, "fleet", "roll", "--store", server.url(), "--now", f"@{int(time.time()) + 2 * 86400}"],
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def roll_to_end(server):
+    """Rolls until nothing is left, so that the last run notes the days; returns a problem."""
+    for _ in range(20):
+        done = roll(server)
+        output, errors = done.communicate(timeout=300)
+        if done.returncode == 0 and output.startswith("rolled 0 hours (0 raw rows) and 0 days"):
+            return None
+        time.sleep(0.2)
+    return f"the roll does not end: {output}{errors}"
+
+
+def allocated(server, service):
+    done = subprocess.run([GEIGER, "fleet", "report", service, "--store", server.url(), "--metric", "allocated", "--json"],
+                          capture_output=True, text=True, timeout=120, check=False)
+    if done.returncode != 0:
+        return done.stderr
+    # Sums of doubles depend on their order in the last digits.
+    report = json.loads(done.stdout, parse_float=lambda text: float(f"{float(text):.9g}"))
+    return json.dumps([report["selected_bytes"], report["selected_count"]], sort_keys=True)
+
+
+def test_rolls(cluster, services):
+    """Rolls on both replicas at once, and with servers that die, leave each rollup once."""
+    draw = random.Random(5)
+    before = {shard: allocated(cluster.of(shard)[0], services[shard][0]) for shard in services}
+    for number in range(6 if ROUNDS >= 50 else 2):
+        for shard in services:
+            replicas = cluster.of(shard)
+            runs = [roll(server) for server in replicas]
+            if number % 2 == 1:
+                time.sleep(2 * draw.random())
+                draw.choice(replicas).kill()
+            for run in runs:
+                run.communicate(timeout=300)
+            for server in replicas:
+                server.start()
+            if not cluster.is_up():
+                return ["a server does not come up"]
+            if number + 1 < (6 if ROUNDS >= 50 else 2):  # rolls again all of it
+                for table in ROLLED_TABLES:
+                    for (start,) in replicas[0].ask(f"SELECT DISTINCT start FROM {table}"):
+                        replicas[0].ask(f"ALTER TABLE {table} DROP PARTITION {start}")
+    problems = []
+    for shard in services:
+        replicas = cluster.of(shard)
+        problems.append(roll_to_end(replicas[shard % 2]))
+
+        def state(server):
+            return [server.ask(ROLLED_SAMPLES.format(table=table)) for table in ROLLED_TABLES] + [server.ask(ROLLED_DAYS)]
+
+        wait_for(lambda of=replicas, read=state: read(of[0]) == read(of[1]))
+        for server in replicas:
+            place = f"shard {server.shard}, replica {server.replica}"
+            raw = server.ask(RAW_SAMPLES)
+            for table in ROLLED_TABLES:
+                if server.ask(ROLLED_SAMPLES.format(table=table)) != raw:
+                    problems.append(f"{place}: {table} has not the samples of the raw rows")
+                if server.ask(DOUBLE_ROWS.format(table=table)) != [["0"]]:
+                    problems.append(f"{place}: rows of {table} come twice")
+            if not server.ask(ROLLED_DAYS):
+                problems.append(f"{place}: no day is noted")
+            found = allocated(server, services[shard][0])
+            if found != before[shard]:
+                problems.append(f"{place}: {found} from rollups, and {before[shard]} before")
+    return problems
+
+
 def test_network(receivers, services):
     """A fifth of the requests and of the answers lost, a delay of 2 s on each way, and a cut."""
     receiver = receivers[1]
@@ -215,6 +304,8 @@ def main():
         problem = settle(cluster, receivers)
         check(f"{FIRST} in {ROUNDS} rounds ({deaths['replica']} replicas, {deaths['receiver']} receivers and "
               f"{deaths['sender']} senders killed)", problem, *([] if problem else verify(cluster, services)))
+        check("rolls on all replicas, and with servers that die, leave each rollup once",
+              *([problem] if problem else test_rolls(cluster, services)))
         network = test_network(receivers, services)
         problem = settle(cluster, receivers)
         check("a network that loses requests and answers, waits, and is away loses and doubles nothing",
