@@ -234,12 +234,13 @@ static bool held_nothing(const struct coverage *coverage, const struct gg_fleet_
 
 	if (before != NULL && !before->is_running)
 		return true;
-	if (life == NULL) /* it only says that it has ended */
-		return before != NULL;
-	if (slot_s >= life->first_s &&
+	/* Its processes began and ended within slots. */
+	if (life == NULL && before != NULL)
+		return true;
+	if (life != NULL && slot_s >= life->first_s &&
 	    (has_later || slot_s <= end_of(coverage, life, slot_length_s)))
 		return false;
-	if (life->is_foreign && !coverage->has_own[row->host])
+	if (life != NULL && life->is_foreign && !coverage->has_own[row->host])
 		return true;
 	return gg_map_get(&coverage->reported, report_key(row->host, slot_s)) != GG_MAP_NONE;
 }

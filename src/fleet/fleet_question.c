@@ -82,6 +82,7 @@ int gg_fleet_scope_ask(const struct gg_fleet_scope *scope, struct gg_clickhouse 
 		gg_clickhouse_u64s("days", cover->days.items, cover->days.count),
 		gg_clickhouse_u64("groups", groups),
 		gg_clickhouse_u64("all_slots", !scope->is_latest),
+		gg_clickhouse_u64("with_ended", scope->with_ended),
 		gg_clickhouse_u64("metric", folded_metric(question->metric)),
 		gg_clickhouse_text("db_text", question->tenant),
 		gg_clickhouse_u64("snapshot_slots", GG_FLEET_SNAPSHOT_SLOTS),
@@ -308,6 +309,13 @@ static int find_slot(struct gg_fleet_scope *scope, struct gg_clickhouse *store, 
 
 static int refuse_time(const struct gg_fleet_scope *scope, struct gg_error *error)
 {
+	if (!scope->with_ended)
+		return gg_error_set(error, -ENODATA, "fleet",
+		                    "geiger fleet services says when each service was last seen; "
+		                    "--metric allocated has processes that ended within a slot.",
+		                    "no process of service '%s' ran at the end of a slot of that "
+		                    "time, so none held memory",
+		                    scope->question->service);
 	return gg_error_set(error, -ENODATA, "fleet",
 	                    "geiger fleet services says when each service was last seen.",
 	                    "no process of service '%s' reported in that time",
@@ -428,6 +436,7 @@ struct gg_fleet_member gg_fleet_read_member(struct gg_clickhouse_rows *rows,
 	uint32_t selected_ppm;
 
 	member.last_slot_s = gg_clickhouse_read_u32(rows);
+	member.last_running_s = gg_clickhouse_read_u32(rows);
 	member.process_count = gg_clickhouse_read_double(rows);
 	selected_ppm = gg_clickhouse_read_u32(rows);
 	member.is_selected = selected_ppm > 0;
@@ -567,6 +576,7 @@ int gg_fleet_scope_of(struct gg_fleet_scope *scope, struct gg_clickhouse *store,
 		                          .service = gg_fleet_service_id(question->service),
 		                          .from_s = question->since_s,
 		                          .to_s = question->until_s,
+		                          .with_ended = question->metric != GG_METRIC_LIVE,
 		                          .slot_count = 1 };
 	if (status == 0)
 		status = gg_fleet_read_floors(&scope->floors, store, question->tenant, error);

@@ -17,6 +17,8 @@
  *          with no processes says that the sender has ended.
  * Moments  Of each sender its latest slot in the window counts, so a series that is not in it has
  *          ended.
+ * Sums     Allocated and freed memory is also that of processes which ended within a slot: no
+ *          process of theirs ran at its end, and their row of `process` says what they allocated.
  * Windows  Live memory of a sender is averaged over the slots in which it is known
  *          (fleet_coverage.c).  The newest slot does not count if a sender that ran in the slot
  *          before is missing in it.
@@ -93,12 +95,13 @@ struct gg_fleet_member {
 	uint32_t series; /* index in scope.series */
 	uint32_t host;   /* index in scope.hosts */
 	uint64_t sender;
-	uint32_t last_slot_s;
-	double process_count;  /* the mean over the sender's slots */
-	bool is_selected;      /* its stacks are in the store */
-	bool is_redrawn;       /* in some slots they are, and in others they are not */
-	bool is_certain;       /* the chance of that was 1 */
-	double selected_share; /* the chance of that */
+	uint32_t last_slot_s;    /* the last slot that is counted */
+	uint32_t last_running_s; /* the last one at whose end a process ran; 0: none did */
+	double process_count;    /* the mean over the sender's slots */
+	bool is_selected;        /* its stacks are in the store */
+	bool is_redrawn;         /* in some slots they are, and in others they are not */
+	bool is_certain;         /* the chance of that was 1 */
+	double selected_share;   /* the chance of that */
 	double gap_max;
 	double rss_bytes, live_bytes; /* means over the sender's slots */
 	double allocated_bytes;
@@ -129,9 +132,10 @@ struct gg_fleet_scope {
 	uint32_t moment_s;       /* the slot of the moment or of the peak; 0: a window */
 	uint32_t start_s;        /* the begin that reports name; 0: from_s */
 	uint32_t slot_count;     /* of the window; 1: a moment */
-	bool is_redrawn;   /* senders were drawn anew within the window; selected: in some slot */
-	bool is_latest;    /* of each sender, only its latest slot in the window counts */
-	size_t host_count; /* that have a process */
+	bool is_redrawn; /* senders were drawn anew within the window; selected: in some slot */
+	bool is_latest;  /* of each sender, only its latest slot in the window counts */
+	bool with_ended; /* slots count in which a process ended: it allocated, and holds nothing */
+	size_t host_count;     /* that have a process */
 	size_t selected_count; /* of them, hosts whose stacks are in the store */
 	size_t reported_count; /* of them, hosts that reported in the slot of the moment */
 	size_t lacking_count;  /* of them, hosts with a sender that lacks slots of the window */

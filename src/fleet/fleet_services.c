@@ -124,7 +124,10 @@ static int compare_rows(const void *a, const void *b)
 	return strcmp(left->version, right->version);
 }
 
-/* Reads when each row was last seen, and what it allocated, from all slots of its senders. */
+/*
+ * Reads when each row was last seen, and what it allocated, from all slots of its senders.  The
+ * last slot of a service is one at whose end a process ran: it says which snapshots are old.
+ */
 static int read_last_seen(struct services_run *run, struct gg_clickhouse_rows *rows,
                           struct gg_error *error)
 {
@@ -145,8 +148,8 @@ static int read_last_seen(struct services_run *run, struct gg_clickhouse_rows *r
 		if (member.last_slot_s > row->last_slot_s)
 			row->last_slot_s = member.last_slot_s;
 		slots = &run->slots.items[run->slots_of_row.items[index]];
-		if (member.last_slot_s > slots->last_s)
-			slots->last_s = member.last_slot_s;
+		if (member.last_running_s > slots->last_s)
+			slots->last_s = member.last_running_s;
 		if (covered_s > slots->length_s)
 			slots->length_s = covered_s;
 	}
@@ -315,7 +318,7 @@ static int find_intervals(struct services_run *run, struct gg_clickhouse *store,
 	return status;
 }
 
-/* Versions that nobody ran in the window have a name but no time. */
+/* Versions of which no process ran in the window have a name but no time. */
 static void drop_empty(struct gg_fleet_services *services)
 {
 	size_t kept = 0;
@@ -338,7 +341,9 @@ int gg_fleet_services_of(struct gg_fleet_services *services, struct gg_clickhous
 	const struct gg_fleet_question question = { .tenant = tenant,
 		                                    .metric = GG_METRIC_LIVE,
 		                                    .since_s = since_s };
-	struct gg_fleet_scope scope = { .question = &question, .from_s = since_s, .to_s = until_s };
+	struct gg_fleet_scope scope = {
+		.question = &question, .from_s = since_s, .to_s = until_s, .with_ended = true
+	};
 	GG_CLEANUP(gg_buf_done) struct gg_buf names = { 0 }, seen = { 0 }, processes = { 0 };
 	struct services_run run = { .services = services };
 	struct counted_array counted = { 0 };
@@ -352,6 +357,7 @@ int gg_fleet_services_of(struct gg_fleet_services *services, struct gg_clickhous
 	if (status == 0)
 		status = gg_fleet_scope_ask(&scope, store, GG_FLEET_PROCESSES, 0, &seen, error);
 	scope.is_latest = true;
+	scope.with_ended = false;
 	if (status == 0)
 		status = gg_fleet_scope_ask(&scope, store, GG_FLEET_PROCESSES, 0, &processes,
 		                            error);

@@ -32,7 +32,7 @@ struct gg_fleet_service_row {
 	bool has_live_error;    /* false: the error is not known */
 	bool is_rss_complete;   /* every sender has an RSS; false: rss_bytes is a lower bound */
 	double allocated_bytes; /* in all slots of the window */
-	uint32_t last_slot_s;
+	uint32_t last_slot_s;   /* in which a process ran, if only at its beginning */
 };
 
 struct gg_fleet_services {

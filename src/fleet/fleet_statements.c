@@ -79,6 +79,14 @@
 	"processes > 0 GROUP BY service) AS services USING service WHERE toUInt32(last_slot) + {snapshot_slots} " \
 	"* greatest(slot_length, 1) > newest) "
 
+/*
+ * Rows of processes that ran at the end of their slot.  With {with_ended} also those of processes
+ * that ended within it, whose allocations count.  A row that only says that a process has ended
+ * covers no second.
+ */
+#define HAS_RUN \
+	"(processes > 0 OR ({with_ended} AND (covered_s > 0 OR allocated_bytes > 0))) "
+
 /* The part of a window that rollups do not cover. */
 #define RAW_WINDOW                                                                                  \
 	WINDOW                                                                                      \
@@ -215,8 +223,7 @@
 #define INTO_STAGING "INSERT INTO {db}.{staging} (" ROLLUP_KEY ROLLUP_SUMS ") "
 
 #define IS_DRAWN \
-	"service IN (SELECT service FROM {db}.process WHERE " SPAN "AND processes > 0 AND " \
-	"selected_ppm = 0) "
+	"service IN (SELECT service FROM {db}.process WHERE " SPAN "AND selected_ppm = 0) "
 
 /* Services of which hosts are drawn keep random groups of senders. */
 #define ROLLUP_GROUP "if(" IS_DRAWN ", toUInt8(host % 16), toUInt8(0)) AS grp, "
@@ -357,14 +364,15 @@ static const char *const statements[GG_FLEET_STATEMENT_COUNT] = {
 		"GROUP BY s ORDER BY live DESC, s LIMIT 1 FORMAT RowBinary",
 	[GG_FLEET_PROCESSES] =
 		"SELECT service, series, host, toUInt32(max(slot)) AS last_slot, "
+		"toUInt32(maxIf(slot, processes > 0)) AS last_running, "
 		"toFloat64(sum(processes)) AS process_slots, toUInt32(argMax(selected_ppm, "
 		"slot)) AS selected, toUInt8(max(selected_ppm > 0) != min(selected_ppm > 0)) AS "
 		"redrawn, max(gap_max) AS gap, toUInt8(max(scheme)) AS law, "
 		"toFloat64(sum(rss)) AS rss_sum, sum(live_bytes) AS live_sum, "
 		"sum(allocated_bytes) AS allocated, toFloat64(max(dropped)) AS lost, "
-		"toUInt32(max(covered_s)) AS covered FROM {db}.process FINAL WHERE "
+		"toUInt32(maxIf(covered_s, processes > 0)) AS covered FROM {db}.process FINAL WHERE "
 		"({any_service} OR service = {service}) AND " SPAN
-		"AND ({any_series} OR series IN ({series})) " ON_HOST "AND processes > 0 " LATEST
+		"AND ({any_series} OR series IN ({series})) " ON_HOST "AND " HAS_RUN LATEST
 		"GROUP BY service, series, host ORDER BY service, series, host FORMAT "
 		"RowBinary",
 	[GG_FLEET_COVERAGE] =

@@ -672,6 +672,12 @@ def test_short_programs(store, receiver):
           None if done.returncode == later.returncode == 0 else done.stderr + later.stderr,
           *[f"its row is {row}" for row in rows if row != ["0", "0", "0"]],
           None if allocated >= size else f"it allocated {allocated}")
+    report = fleet("report", "short", "--store", store.folder, "--metric", "allocated", "--json")
+    found = json.loads(report.stdout)["selected_bytes"]["estimate"] if report.returncode == 0 else 0
+    listed = [row["hosts"] for row in json.loads(fleet("services", "--store", store.folder, "--json").stdout)["services"]
+              if row["service"] == "short"]
+    check("a service of short programs is listed, and its report has what they allocated",
+          None if size <= found < 2 * size else f"{found} bytes: {report.stderr}", None if listed == [0] else f"hosts {listed}")
     check("the size of a short program's profile is the largest that the kernel saw",
           None if loaded.returncode == 0 else loaded.stderr, None if size < rss < 3 * size else f"{rss} bytes")
     receiver.kill()

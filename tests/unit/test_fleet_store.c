@@ -883,7 +883,8 @@ static void send_slot_of(const struct sent *sent, uint32_t length_s)
 		gg_clickhouse_u64("selected", sent->selected_ppm),
 		gg_clickhouse_u64("rss", sent->rss),
 		gg_clickhouse_u64("blocks", sent->blocks),
-		gg_clickhouse_u64("covered", length_s),
+		/* A row that only says that the sender has ended covers nothing. */
+		gg_clickhouse_u64("covered", sent->processes > 0 ? length_s : 0),
 	};
 	static const char *const rows[GG_COUNT(sent_rows)] = {
 		"(202311, {service}, {series}, {service_name}, {version}, 'native', {heap}, '', [], []) ",
@@ -2059,10 +2060,10 @@ static void put_differences(const char *service, uint32_t hour_s)
 	              values, GG_COUNT(values));
 }
 
-static double sum_of(const struct gg_fleet_question *question)
+static double sum_in(const struct gg_fleet_question *question, uint64_t groups)
 {
 	struct gg_fleet_scope scope;
-	struct gg_model *model = ask_model(&scope, question, GG_FLEET_NO_GROUPS);
+	struct gg_model *model = ask_model(&scope, question, groups);
 	struct gg_query_result *result = rows_of(model, question->metric, GG_BYTES);
 	double bytes = gg_tally_estimate(&result->total, GG_BYTES).value;
 
@@ -2070,6 +2071,11 @@ static double sum_of(const struct gg_fleet_question *question)
 	gg_model_free(model);
 	gg_fleet_scope_done(&scope);
 	return bytes;
+}
+
+static double sum_of(const struct gg_fleet_question *question)
+{
+	return sum_in(question, GG_FLEET_NO_GROUPS);
 }
 
 TEST(allocations_between_the_slots_of_processes_count)
@@ -2096,6 +2102,134 @@ TEST(allocations_between_the_slots_of_processes_count)
 	/* An hour that is rolled, and one that is not: every row once. */
 	put_differences("differences", ROLLED_DAY_S + 3600);
 	CHECK_EQ_DOUBLE(sum_of(&question), 12e6);
+}
+
+/*
+ * A program that began and ended within a slot: it allocated `count` blocks of 1000 bytes and freed
+ * all but one.
+ */
+static void send_short(const char *service, const char *host, uint32_t slot_s,
+                       uint32_t selected_ppm, uint64_t count)
+{
+	const struct gg_fleet_series series = { .service = service,
+		                                .version = "short",
+		                                .kind = "native" };
+	const struct gg_clickhouse_value values[] = {
+		gg_clickhouse_u64("slot", slot_s),
+		gg_clickhouse_u64("service", gg_fleet_service_id(service)),
+		gg_clickhouse_u64("series", gg_fleet_series_id(&series)),
+		gg_clickhouse_u64("host", gg_fleet_sender_id(host, "short")),
+		gg_clickhouse_text("service_name", service),
+		gg_clickhouse_text("host_name", host),
+		gg_clickhouse_u64("selected", selected_ppm),
+		gg_clickhouse_u64("count", count),
+	};
+
+	run_statement("INSERT INTO default.series VALUES (202311, {service}, {series}, "
+	              "{service_name}, 'short', 'native', '', '', [], [])",
+	              values, GG_COUNT(values));
+	run_statement("INSERT INTO default.host VALUES (202311, {host}, {host_name}, [], [])",
+	              values, GG_COUNT(values));
+	if (selected_ppm > 0)
+		run_statement("INSERT INTO default.draw VALUES ({slot}, {service}, 'stack of 16 "
+		              "byte', {series}, {host}, 1000, 1, {count}, {count} - 1, 0)",
+		              values, GG_COUNT(values));
+	run_statement("INSERT INTO default.process VALUES ({slot}, {service}, {series}, {host}, 0, "
+	              "{selected}, 1, 0, 0, 0, 1000 * {count}, 3, 0), ({slot} + 600, {service}, "
+	              "{series}, {host}, 0, {selected}, 1, 0, 0, 0, 0, 0, 0)",
+	              values, GG_COUNT(values));
+}
+
+/* With the rows of each host apart. */
+static double sum_by_host(const struct gg_fleet_question *question)
+{
+	return sum_in(question, GG_FLEET_EACH_HOST);
+}
+
+static const struct gg_fleet_service_row *find_version(const struct gg_fleet_services *services,
+                                                       const char *service, const char *version)
+{
+	for (size_t i = 0; i < services->rows.count; i++)
+		if (strcmp(services->rows.items[i].service, service) == 0 &&
+		    strcmp(services->rows.items[i].version, version) == 0)
+			return &services->rows.items[i];
+	return NULL;
+}
+
+TEST(programs_that_begin_and_end_within_a_slot_count)
+{
+	GG_CLEANUP(gg_fleet_services_done) struct gg_fleet_services services = { 0 };
+	struct gg_fleet_question question = ask_about("brief", GG_METRIC_ALLOCATED);
+	struct gg_fleet_question mixed = ask_about("mixed ends", GG_METRIC_ALLOCATED);
+	const struct sent long_one = { "mixed ends", "long", "a", "",  ROLLED_DAY_S, 1,
+		                       1000000,      7,      500, NULL };
+	const struct gg_fleet_roll_plan plan = { .tenant = "default",
+		                                 .now_s = ROLLED_DAY_S + 2 * 86400 };
+	const struct gg_fleet_service_row *row;
+	struct gg_fleet_rolled rolled;
+	struct gg_fleet_scope scope;
+
+	NEEDS_STORE;
+	send_short("brief", "a", ROLLED_DAY_S, 1000000, 5);
+	send_short("brief", "b", ROLLED_DAY_S + 1200, 1000000, 9);
+	send_slot(&long_one);
+	send_short("mixed ends", "a", ROLLED_DAY_S, 1000000, 20);
+	send_short("mixed ends", "b", ROLLED_DAY_S, 1000000, 30);
+	must(gg_fleet_services_of(&services, whole_store(), "default", 0, UINT32_MAX, 0.95,
+	                          &error));
+	row = find_version(&services, "brief", "short");
+	REQUIRE(row != NULL);
+	CHECK_EQ_U64(row->host_count, 0);
+	CHECK_EQ_DOUBLE(row->process_count, 0);
+	CHECK_EQ_DOUBLE(row->live_bytes, 0);
+	CHECK_EQ_DOUBLE(row->allocated_bytes, 14000);
+	CHECK_EQ_U64(row->last_slot_s, ROLLED_DAY_S + 1200);
+	row = find_version(&services, "mixed ends", "short");
+	REQUIRE(row != NULL);
+	CHECK_EQ_DOUBLE(row->allocated_bytes, 50000);
+	row = find_version(&services, "mixed ends", "long");
+	REQUIRE(row != NULL);
+	CHECK_EQ_U64(row->host_count, 1);
+	CHECK_EQ_DOUBLE(row->live_bytes, 7000);
+	for (int i = 0; i < 2; i++) {
+		question.metric = mixed.metric = GG_METRIC_ALLOCATED;
+		CHECK_EQ_DOUBLE(sum_of(&question), 14000);
+		CHECK_EQ_DOUBLE(sum_by_host(&question), 14000);
+		CHECK_EQ_DOUBLE(sum_of(&mixed), 50000);
+		CHECK_EQ_DOUBLE(sum_by_host(&mixed), 50000);
+		question.metric = mixed.metric = GG_METRIC_FREED;
+		CHECK_EQ_DOUBLE(sum_of(&question), 12000);
+		CHECK_EQ_DOUBLE(sum_of(&mixed), 48000);
+		CHECK_EQ_DOUBLE(sum_by_host(&mixed), 48000);
+		must(gg_fleet_roll(whole_store(), &plan, &rolled, &error));
+	}
+	/* Their blocks are not live after them. */
+	mixed.metric = question.metric = GG_METRIC_LIVE;
+	CHECK_EQ_DOUBLE(live_of(&mixed, &scope), 7000);
+	CHECK_EQ_U64(scope.host_count, 1);
+	gg_fleet_scope_done(&scope);
+	CHECK_EQ_I64(gg_fleet_scope_of(&scope, whole_store(), &question, &error), -ENODATA);
+	CHECK(strstr(error.message, "ran at the end of a slot") != NULL);
+}
+
+/* Two of four senders were drawn, and no process ran at the end of a slot. */
+TEST(senders_whose_programs_ended_are_part_of_the_draw)
+{
+	struct gg_fleet_question question = ask_about("brief draw", GG_METRIC_ALLOCATED);
+	struct gg_fleet_scope scope;
+
+	NEEDS_STORE;
+	send_short("brief draw", "a", ROLLED_DAY_S, 500000, 4);
+	send_short("brief draw", "b", ROLLED_DAY_S, 500000, 6);
+	send_short("brief draw", "c", ROLLED_DAY_S, 0, 4);
+	send_short("brief draw", "d", ROLLED_DAY_S, 0, 6);
+	question.until_s = ROLLED_DAY_S + 3600;
+	must(gg_fleet_scope_of(&scope, whole_store(), &question, &error));
+	CHECK_EQ_U64(scope.sender_count, 4);
+	CHECK_EQ_U64(scope.selected_sender_count, 2);
+	CHECK(gg_fleet_is_drawn(&scope));
+	CHECK_EQ_U64(scope.lacking_count, 0);
+	gg_fleet_scope_done(&scope);
 }
 
 /* A sender's live rows may come before its row in `process`. */
