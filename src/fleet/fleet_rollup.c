@@ -2,6 +2,7 @@
 #include "fleet/fleet_rollup.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
@@ -12,7 +13,12 @@
 #include "fleet/fleet_schema.h"
 #include "fleet/fleet_statements.h"
 
-enum { CHUNK_ROWS = 4000000, STAGING_NAME_MAX = 48, RAW_SPANS_MAX = 4 };
+enum {
+	CHUNK_ROWS = 4000000,
+	STAGING_NAME_MAX = 48,
+	RAW_SPANS_MAX = 4,
+	DELAY_LEAST_S = 60, /* that a replica may always be behind */
+};
 
 /* --- rolling --------------------------------------------------------------------------------- */
 
@@ -358,6 +364,35 @@ static int note_days(struct roll *roll, const struct day_parts_array *before, ui
 	return insert_notes(roll, &notes);
 }
 
+/*
+ * Refuses to roll at a replica that is behind, such as one with a new disk.  It would replace whole
+ * rollups by those of the rows that it has, on all replicas, and rows may be dropped before the
+ * next roll.  A user who may not read system.replicas rolls all the same.
+ */
+static int check_delay(struct roll *roll)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf reply = { 0 };
+	struct gg_error ignored, *error = roll->error;
+	uint32_t most_s = roll->plan->settle_s > DELAY_LEAST_S ? roll->plan->settle_s
+	                                                       : DELAY_LEAST_S;
+	struct gg_clickhouse_rows rows;
+	uint64_t delay_s;
+	int status;
+
+	roll->error = &ignored;
+	status = run(roll, GG_FLEET_DELAY, 0, 0, 0, 1, &reply);
+	roll->error = error;
+	rows = gg_clickhouse_rows_of(&reply);
+	delay_s = status == 0 ? gg_clickhouse_read_u64(&rows) : 0;
+	if (delay_s <= most_s)
+		return 0;
+	return gg_error_set(error, -EAGAIN, "fleet roll",
+	                    "Roll at another replica, or when this one has fetched its rows.",
+	                    "the replica is %" PRIu64
+	                    " seconds behind, so it lacks rows that others have",
+	                    delay_s);
+}
+
 static uint32_t round_up(uint32_t time_s, uint32_t span_s)
 {
 	return (time_s + span_s - 1) / span_s * span_s;
@@ -381,6 +416,8 @@ int gg_fleet_roll(struct gg_clickhouse *store, const struct gg_fleet_roll_plan *
 	*ret_rolled = (struct gg_fleet_rolled){ 0 };
 	if (status == 0)
 		status = gg_fleet_read_floors(&floors, store, plan->tenant, error);
+	if (status == 0)
+		status = check_delay(&roll);
 	if (status < 0)
 		return status;
 	ret_rolled->first_hour_s = ret_rolled->first_day_s = UINT32_MAX;

@@ -317,6 +317,9 @@ static const char *const upkeep[GG_FLEET_UPKEEP_COUNT] = {
 	[GG_FLEET_STAGINGS] =
 		"SELECT name, toUInt32(metadata_modification_time) FROM system.tables WHERE database "
 		"= {db_text} AND name LIKE 'rollup_staging_%' FORMAT RowBinary",
+	[GG_FLEET_DELAY] =
+		"SELECT toUInt64(max(absolute_delay)) FROM system.replicas WHERE database = "
+		"{db_text} FORMAT RowBinary",
 	[GG_FLEET_RAW_ROWS] =
 		"SELECT sum(c) FROM (SELECT count() AS c FROM {db}.draw WHERE " SPAN
 		"UNION ALL SELECT count() AS c FROM {db}.live WHERE " SPAN ") FORMAT RowBinary",

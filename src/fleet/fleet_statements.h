@@ -64,6 +64,7 @@ enum gg_fleet_upkeep {
 	GG_FLEET_ROLL_REPLACE,
 	GG_FLEET_ROLL_DROP_STAGING,
 	GG_FLEET_STAGINGS,
+	GG_FLEET_DELAY,      /* seconds that this replica is behind; 0: none, or no replica */
 	GG_FLEET_RAW_ROWS,   /* how many a span has */
 	GG_FLEET_PARTITIONS, /* of all tables, with their sizes */
 	GG_FLEET_SET_FLOOR,

@@ -7,6 +7,7 @@ some slots.  FLEET_ROUNDS is the number of rounds.  Each shard has a receiver of
 inserts into either replica.
 """
 
+import contextlib
 import json
 import os
 import random
@@ -15,6 +16,7 @@ import subprocess
 import sys
 import threading
 import time
+import urllib.error
 
 from fleet_cluster import Cluster, lacks
 from fleet_store import Network, Receiver, Tmpfs, wait_for
@@ -153,21 +155,31 @@ ROLLED_TABLES = ("rollup_hour", "rollup_day")
 ROLLED_DAYS = "SELECT start, parts FROM rolled_day FINAL ORDER BY start"
 
 
-def roll(server):
+def roll(server, settle="20m"):
     """Begins a roll in two days, when all hours of the rows and their days are over."""
-    return subprocess.Popen([GEIGER, "fleet", "roll", "--store", server.url(), "--now", f"@{int(time.time()) + 2 * 86400}"],
+    return subprocess.Popen([GEIGER, "fleet", "roll", "--store", server.url(), "--settle", settle, "--now",
+                             f"@{int(time.time()) + 2 * 86400}"],
                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
 def roll_to_end(server):
     """Rolls until nothing is left, so that the last run notes the days; returns a problem."""
-    for _ in range(20):
+    for _ in range(100):
         done = roll(server)
         output, errors = done.communicate(timeout=300)
         if done.returncode == 0 and output.startswith("rolled 0 hours (0 raw rows) and 0 days"):
             return None
         time.sleep(0.2)
     return f"the roll does not end: {output}{errors}"
+
+
+def insist(server, statement):
+    """A server that was started again takes no changes until ZooKeeper knows it."""
+    for _ in range(100):
+        with contextlib.suppress(urllib.error.HTTPError):
+            server.ask(statement)
+            return
+        time.sleep(0.2)
 
 
 def allocated(server, service):
@@ -200,7 +212,7 @@ def test_rolls(cluster, services):
             if number + 1 < (6 if ROUNDS >= 50 else 2):  # rolls again all of it
                 for table in ROLLED_TABLES:
                     for (start,) in replicas[0].ask(f"SELECT DISTINCT start FROM {table}"):
-                        replicas[0].ask(f"ALTER TABLE {table} DROP PARTITION {start}")
+                        insist(replicas[0], f"ALTER TABLE {table} DROP PARTITION {start}")
     problems = []
     for shard in services:
         replicas = cluster.of(shard)
@@ -224,6 +236,22 @@ def test_rolls(cluster, services):
             if found != before[shard]:
                 problems.append(f"{place}: {found} from rollups, and {before[shard]} before")
     return problems
+
+
+def test_behind(cluster):
+    """A replica that lacks rows would replace whole rollups, so it does not roll."""
+    first, behind = cluster.of(1)
+    behind.ask("SYSTEM STOP FETCHES")
+    first.ask("INSERT INTO batch VALUES (today(), 1, 1, 0, 0, now())")
+    time.sleep(65)
+    refused, done = [roll(server, "1s") for server in (behind, first)]
+    errors = refused.communicate(timeout=300)[1]
+    done.communicate(timeout=300)
+    behind.ask("SYSTEM START FETCHES")
+    caught_up = wait_for(lambda: roll(behind, "1s").wait(300) == 0)
+    return [None if refused.returncode == 1 and "seconds behind" in errors else f"{refused.returncode}: {errors}",
+            None if done.returncode == 0 else "the other replica does not roll",
+            None if caught_up else "it does not roll after it has fetched its rows"]
 
 
 def test_network(receivers, services):
@@ -306,6 +334,8 @@ def main():
               f"{deaths['sender']} senders killed)", problem, *([] if problem else verify(cluster, services)))
         check("rolls on all replicas, and with servers that die, leave each rollup once",
               *([problem] if problem else test_rolls(cluster, services)))
+        if ROUNDS >= 50:
+            check("a replica that is behind does not roll", *test_behind(cluster))
         network = test_network(receivers, services)
         problem = settle(cluster, receivers)
         check("a network that loses requests and answers, waits, and is away loses and doubles nothing",
