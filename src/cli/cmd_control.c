@@ -83,7 +83,7 @@ static struct gg_tally tally_live(const struct gg_region_view *view)
 		gg_tally_expose(&tally, (double)header->control.interval_bytes);
 		gg_tally_expose(&tally, (double)header->counters[GG_COUNT_COARSEST_INTERVAL]);
 	}
-	if (header->control.active == 0 || header->counters[GG_COUNT_WAS_OFF] > 0)
+	if (gg_region_is_lacking(header))
 		tally.incomplete = 1;
 	for (uint32_t i = 0; i < view->live_count; i++) {
 		struct gg_draw draw = gg_region_sample_draw(&view->live[i]);

@@ -35,7 +35,7 @@ struct series_sum {
 	uint32_t first_process; /* whose labels the series has */
 	uint32_t process_count;
 	double gap_max, live_bytes, allocated_bytes, rss;
-	uint8_t scheme;
+	uint8_t scheme; /* as in struct gg_fleet_process_row */
 	uint64_t dropped;
 };
 
@@ -233,7 +233,7 @@ static int make_series(struct load *load)
 		load->process_series[process] = (uint32_t)index;
 		sum->process_count++;
 		sum->gap_max = fmax(sum->gap_max, gg_model_exposure(model, process));
-		sum->scheme = (uint8_t)model->processes[process].scheme;
+		sum->scheme = gg_slot_scheme(model, process, sum->scheme);
 		sum->dropped += gg_model_dropped(model, process);
 		sum->rss += (double)gg_slot_last_rss(model, process);
 	}

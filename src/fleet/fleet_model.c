@@ -11,6 +11,7 @@
 #include "fleet/fleet_rollup.h"
 #include "fleet/fleet_statements.h"
 #include "profile/profile.h"
+#include "region/reader/view.h"
 
 enum { ID_BYTES = 16, STORED_FRAMES_MAX = 1 << 16, FRAME_LINES_MAX = 256 };
 
@@ -44,6 +45,7 @@ struct make {
 	uint64_t groups;
 	struct gg_error *error;
 	struct gg_profile *profile;
+	bool lacks_objects; /* sums of some process are lower bounds (GG_FLEET_LACKING) */
 	GG_ARRAY(struct tally_row) rows;
 	struct gg_map row_map; /* by series, group and stack */
 	GG_ARRAY(struct gg_tally) tallies;
@@ -585,6 +587,22 @@ static int put_labels(struct make *make, uint32_t process,
 	return status;
 }
 
+/* The counters that make sums of a process lower bounds. */
+static int put_losses(struct make *make, uint32_t process, const struct gg_fleet_member *member)
+{
+	int status = 0;
+
+	make->lacks_objects |= member->lacks_objects;
+	if (member->dropped_count > 0)
+		status = gg_profile_put_counter(make->profile, process,
+		                                gg_region_counter_name(GG_COUNT_DROP_LIVE_FULL),
+		                                (uint64_t)member->dropped_count, make->error);
+	if (status == 0 && member->lacks_objects)
+		status = gg_profile_put_counter(make->profile, process, GG_PROFILE_LACKING_SENDERS,
+		                                1, make->error);
+	return status;
+}
+
 /*
  * A process for each series and group that reported, with or without a sample: all of them were
  * exposed to their sampling interval.  The pid of a group is its place among the groups, from 1 on.
@@ -627,10 +645,8 @@ static int put_processes(struct make *make)
 		} else {
 			id = (uint32_t)known;
 		}
-		if (status == 0 && member->dropped_count > 0)
-			status = gg_profile_put_counter(make->profile, id, "drop_live_full",
-			                                (uint64_t)member->dropped_count,
-			                                make->error);
+		if (status == 0)
+			status = put_losses(make, id, member);
 	}
 	free(pids);
 	return status;
@@ -719,6 +735,19 @@ static int put_session(struct make *make, const char *notes)
 	return status == 0 ? note_unknown(make) : status;
 }
 
+/* Says that some processes allocated more than their samples tell. */
+static int note_lacking(struct make *make)
+{
+	return !make->lacks_objects
+	               ? 0
+	               : gg_profile_add_note(
+				 make->profile,
+				 "Sampling of some processes was off for a while, or an attach misses "
+				 "some of their Java objects.  So figures are lower bounds (\"at "
+				 "least\").",
+				 make->error);
+}
+
 static int read_all(struct make *make)
 {
 	int status = read_tallies(make);
@@ -742,6 +771,8 @@ static int write_all(struct make *make, const char *notes)
 		status = put_session(make, notes);
 	if (status == 0)
 		status = put_processes(make);
+	if (status == 0)
+		status = note_lacking(make);
 	if (status == 0)
 		status = put_aggregates(make);
 	return status;

@@ -10,6 +10,7 @@
 
 #include "fleet/fleet_schema.h"
 #include "fleet/fleet_statements.h"
+#include "fleet/fleet_wire.h"
 
 enum { PPM = 1000000, ADVICE_NAMES_MAX = 5 };
 
@@ -444,7 +445,7 @@ struct gg_fleet_member gg_fleet_read_member(struct gg_clickhouse_rows *rows,
 	member.is_certain = selected_ppm >= PPM;
 	member.is_redrawn = gg_clickhouse_read_u8(rows) != 0;
 	member.gap_max = gg_clickhouse_read_double(rows);
-	member.scheme = gg_clickhouse_read_u8(rows);
+	member.lacks_objects = (gg_clickhouse_read_u8(rows) & GG_FLEET_LACKING) != 0;
 	member.rss_bytes = gg_clickhouse_read_double(rows);
 	member.live_bytes = gg_clickhouse_read_double(rows);
 	member.allocated_bytes = gg_clickhouse_read_double(rows);

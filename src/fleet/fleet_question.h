@@ -106,7 +106,7 @@ struct gg_fleet_member {
 	double rss_bytes, live_bytes; /* means over the sender's slots */
 	double allocated_bytes;
 	double dropped_count;
-	uint8_t scheme;
+	bool lacks_objects; /* sums are lower bounds, for another reason than dropped samples */
 };
 
 /* The rollups and raw rows that together hold a question's window, each row once. */

@@ -229,6 +229,8 @@ static int read_processes(struct services_run *run, const struct gg_fleet_scope 
 			selected->live_bytes += member.live_bytes;
 			selected->gap_max = fmax(selected->gap_max, member.gap_max);
 		}
+		if (member.dropped_count > 0 || member.lacks_objects)
+			run->selected[host.row].tally.incomplete = 1;
 		row->process_count += member.process_count;
 		row->rss_bytes += member.rss_bytes;
 		row->live_bytes += member.live_bytes;

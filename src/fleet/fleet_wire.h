@@ -54,6 +54,13 @@ enum {
 /* Bits of `flags` of a row; others are refused. */
 enum { GG_FLEET_MAPPING = 1 /* an anonymous mapping, not a block */, GG_FLEET_FLAGS_MOST = 1 };
 
+/*
+ * A bit of `scheme` of a process row: the sums of some of its processes are lower bounds, because
+ * sampling was off for a while, or an attach misses objects of a Java VM.  Receivers keep any
+ * scheme, so it reaches the store through older ones as well.
+ */
+enum { GG_FLEET_LACKING = 128 };
+
 /* Values of `metric` of a folded row. */
 enum gg_fleet_metric { GG_FLEET_ALLOCATED, GG_FLEET_FREED, GG_FLEET_LIVE, GG_FLEET_METRIC_COUNT };
 
@@ -61,7 +68,7 @@ struct gg_fleet_process_row {
 	uint32_t series; /* index */
 	uint32_t processes;
 	uint32_t selected_ppm; /* the share of hosts that send stacks; 0: this host does not */
-	uint8_t scheme;
+	uint8_t scheme; /* enum gg_scheme, and the bit GG_FLEET_LACKING */
 	double gap_max; /* the largest sampling interval of these processes, in bytes */
 	uint64_t rss_bytes;
 	double live_bytes, allocated_bytes; /* estimates; live is that of the slot's end */

@@ -136,7 +136,7 @@ struct gg_model_kind {
 	uint32_t heap, type;
 };
 
-/* A counter of the recording, such as "drop_live_full", for one process. */
+/* A counter of the recording, such as "samples dropped: live full", for one process. */
 struct gg_model_counter {
 	uint32_t process;
 	const char *name;
@@ -514,6 +514,9 @@ bool gg_model_is_incomplete(const struct gg_model *model, uint32_t process, int6
  * when the agent was attached.  Other heaps miss nothing for that reason.
  */
 bool gg_model_lacks_java_objects(const struct gg_model *model, uint32_t process);
+
+/* True if one of the two above is true of some time: sums of the process may lack objects. */
+bool gg_model_lacks_objects(const struct gg_model *model, uint32_t process);
 
 /* True if blocks of that allocation class are Java objects.  kind_count: the class is not known. */
 bool gg_model_may_be_java(const struct gg_model *model, uint32_t kind);

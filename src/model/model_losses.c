@@ -27,11 +27,9 @@ uint64_t gg_model_dropped(const struct gg_model *model, uint32_t process)
 	return dropped;
 }
 
-static uint64_t counter_of(const struct gg_model *model, uint32_t process,
-                           enum gg_region_counter counter)
+static uint64_t counter_by_name(const struct gg_model *model, uint32_t process, const char *name)
 {
 	const struct gg_model_counter *counters = model->counters;
-	const char *name = gg_region_counter_name(counter);
 	uint64_t sum = 0;
 
 	for (size_t i = 0; i < model->counter_count; i++)
@@ -39,6 +37,12 @@ static uint64_t counter_of(const struct gg_model *model, uint32_t process,
 		    strcmp(counters[i].name, name) == 0)
 			sum += counters[i].value;
 	return sum;
+}
+
+static uint64_t counter_of(const struct gg_model *model, uint32_t process,
+                           enum gg_region_counter counter)
+{
+	return counter_by_name(model, process, gg_region_counter_name(counter));
 }
 
 /* True if a Java thread that ran at an attach may still allocate unseen. */
@@ -84,7 +88,14 @@ bool gg_model_is_incomplete(const struct gg_model *model, uint32_t process, int6
 		if ((process == 0 || pauses[i].process == process) && pauses[i].from_ns < to_ns &&
 		    pauses[i].to_ns > from_ns)
 			return true;
-	return gg_model_dropped(model, process) > 0;
+	return gg_model_dropped(model, process) > 0 ||
+	       counter_by_name(model, process, GG_PROFILE_LACKING_SENDERS) > 0;
+}
+
+bool gg_model_lacks_objects(const struct gg_model *model, uint32_t process)
+{
+	return gg_model_is_incomplete(model, process, INT64_MIN, GG_TIME_NONE) ||
+	       gg_model_lacks_java_objects(model, process);
 }
 
 int64_t gg_model_freed_from(const struct gg_model *model, const struct gg_model_sample *sample)

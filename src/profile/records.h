@@ -367,6 +367,12 @@ struct gg_profile_look_parts {
 #define GG_PROFILE_FULL_COLLECTION "full_collection"
 
 /*
+ * The name of a counter in answers of a fleet's store: senders of the process whose sums may lack
+ * objects, for another reason than dropped samples.
+ */
+#define GG_PROFILE_LACKING_SENDERS "senders that lack objects"
+
+/*
  * The kind of an event that says what a garbage collector did since the event before, and its
  * detail, for gg_profile_writer_event() and sscanf().  Unknown bytes are -1.
  */

@@ -176,6 +176,14 @@ struct gg_sum_up {
 GG_MUST_CHECK int gg_query_sum(const struct gg_model *model, const struct gg_query *query,
                                struct gg_sum_up *ret_sum, struct gg_error *error);
 
+/* Why the sums of a query are lower bounds, for callers that add up samples themselves. */
+struct gg_query_losses {
+	bool is_incomplete;      /* samples were dropped, or sampling was off */
+	bool lacks_java_objects; /* gg_model_lacks_java_objects(): those of other heaps are not */
+};
+GG_MUST_CHECK int gg_query_losses_of(const struct gg_model *model, const struct gg_query *query,
+                                     struct gg_query_losses *ret_losses, struct gg_error *error);
+
 /*
  * Visits the samples and aggregates that a query selects with certainty: those that gg_query_rows()
  * adds up.  For a block that counts once, the visit gets the sample of the first process that held

@@ -95,6 +95,19 @@ int gg_query_each(const struct gg_model *model, const struct gg_query *query, gg
 	return status;
 }
 
+int gg_query_losses_of(const struct gg_model *model, const struct gg_query *query,
+                       struct gg_query_losses *ret_losses, struct gg_error *error)
+{
+	struct gg_query_filter filter;
+	int status = gg_query_filter_open(&filter, model, query, error);
+
+	if (status < 0)
+		return status;
+	*ret_losses = (struct gg_query_losses){ filter.is_incomplete, filter.lacks_java };
+	gg_query_filter_close(&filter);
+	return 0;
+}
+
 struct pinned_visit_run {
 	const struct gg_query_filter *filter;
 	gg_pinned_visit *visit;

@@ -619,6 +619,13 @@ static uint64_t rss_of(const struct adding *adding, uint32_t process)
 	return rss;
 }
 
+uint8_t gg_slot_scheme(const struct gg_model *model, uint32_t process, uint8_t others)
+{
+	unsigned lacking = gg_model_lacks_objects(model, process) ? GG_FLEET_LACKING : 0;
+
+	return (uint8_t)(model->processes[process].scheme | (others & GG_FLEET_LACKING) | lacking);
+}
+
 /*
  * Processes that ran in the slot make the row; those that run at its end are counted.  A process
  * that ended in the slot before gets a row as well: that slot may have gone when nobody knew.
@@ -649,7 +656,7 @@ static void add_process(struct adding *adding, uint32_t number)
 		return;
 	maker->extras.items[series].has_run = true;
 	row = &maker->all.processes.items[series];
-	row->scheme = (uint8_t)process->scheme;
+	row->scheme = gg_slot_scheme(adding->model, number, row->scheme);
 	if (to_ns < maker->start_ns)
 		return;
 	from_ns = from_ns > maker->start_ns ? from_ns : maker->start_ns;

@@ -158,5 +158,11 @@ GG_MUST_CHECK int gg_slot_definitions(struct gg_buf *out, const struct gg_slot_b
  */
 uint64_t gg_slot_last_rss(const struct gg_model *model, uint32_t process);
 
+/*
+ * The scheme of a process row with that process; `others` is that with the others so far.  Sums of
+ * the row are lower bounds if those of one of them are.
+ */
+uint8_t gg_slot_scheme(const struct gg_model *model, uint32_t process, uint8_t others);
+
 /* The session's own number, the same whenever and wherever its profile is sent. */
 uint64_t gg_slot_instance(const struct gg_model *model);

@@ -217,6 +217,9 @@ int gg_sender_send_process(struct sender *sender, const struct looked *looked,
 	}
 	gg_plain_tally_tally(&live, &part.live);
 	part.interval_bytes = gg_model_interval(all->model, all->rows[first].process);
+	part.is_lacking = gg_model_lacks_objects(all->model, all->rows[first].process);
+	for (size_t i = 0; i < part.row_count; i++)
+		part.rows[i].live.is_lacking = part.rows[i].allocated.is_lacking = part.is_lacking;
 	gg_extract_expose(&part, false, &part.live);
 	seen->is_here = true;
 	snprintf(seen->about, sizeof(seen->about), "%.120s (%u)",

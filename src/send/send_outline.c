@@ -38,6 +38,7 @@ struct gg_send_outline {
 	uint64_t interval_bytes; /* as the control had it */
 	uint64_t inherited_below_id;
 	double aggregate_interval; /* of freed samples, for the bounds of their sums */
+	bool is_lacking;           /* sums are lower bounds */
 	enum gg_scheme scheme;
 	uint64_t again_ns; /* when to make it anew */
 };
@@ -391,6 +392,7 @@ static bool add_up(const struct gg_send_outline *outline, struct gg_send_workspa
 	    view->header.inherited_below_id != outline->inherited_below_id ||
 	    gg_region_is_exact(&view->header) ||
 	    view->header.counters[GG_COUNT_BIASED] != 0 || /* their error is unknown */
+	    gg_region_is_lacking(&view->header) != outline->is_lacking ||
 	    !gg_array_extend(&workspace->rows, outline->row_count))
 		return false;
 	memset(workspace->rows.items, 0, outline->row_count * sizeof(*workspace->rows.items));
@@ -742,6 +744,7 @@ static int fill(struct gg_send_outline *outline, struct gg_send_workspace *works
 	memset(outline->row_of_node, 0xff, outline->node_count * sizeof(*outline->row_of_node));
 	memcpy(shown.rows, extract->rows, extract->row_count * sizeof(*shown.rows));
 	shown.interval_bytes = gg_model_interval(extract->model, extract->rows[0].process);
+	shown.is_lacking = outline->is_lacking;
 	gg_extract_hide_entries(&shown);
 	*ret_fits = find_rows(outline, source) && is_right(outline, workspace, source) &&
 	            find_sent_rows(outline, extract, source->totals);
@@ -782,6 +785,7 @@ int gg_send_outline_make(struct gg_send_outline **ret_outline, struct gg_send_wo
 	outline->inherited_below_id = view->header.inherited_below_id;
 	outline->aggregate_interval = process->interval_bytes;
 	outline->scheme = process->scheme;
+	outline->is_lacking = gg_model_lacks_objects(extract->model, extract->rows[0].process);
 	outline->again_ns = may_get_names(extract->model) ? gg_clock_monotonic_ns() + MAKE_AGAIN_NS
 	                                                  : UINT64_MAX;
 	status = fill(outline, workspace, source, error, &fits);

@@ -33,6 +33,8 @@ static struct gg_page_watch point_of(const struct gg_watch *watch,
 	struct gg_figure live;
 
 	gg_tally_expose(&tally, (double)view->header.control.interval_bytes);
+	if (gg_region_is_lacking(&view->header))
+		tally.incomplete = 1;
 	for (uint32_t i = 0; i < view->live_count; i++) {
 		struct gg_draw draw = gg_region_sample_draw(&view->live[i]);
 

@@ -791,6 +791,49 @@ TEST(services_have_the_intervals_of_their_reports)
 	}
 }
 
+/* Six hosts hold the same; one of them has the counter of a loss. */
+static void check_lacking(const char *service, const char *counter)
+{
+	GG_CLEANUP(gg_fleet_services_done) struct gg_fleet_services services = { 0 };
+	struct gg_fleet_question question = ask_about(service, GG_METRIC_LIVE);
+	const struct gg_fleet_service_row *row;
+	struct gg_query_result *result;
+	struct gg_fleet_scope scope;
+	struct gg_model *model;
+
+	for (int i = 0; i < 6; i++) {
+		struct made_profile made;
+
+		make_profile(&made, i, true);
+		if (i == 3 && counter != NULL)
+			must(gg_profile_put_counter(made.profile, made.process, counter, 2,
+			                            &error));
+		put(&made, service, "1", i, SLOT_S);
+		gg_profile_close(made.profile);
+	}
+	must(gg_fleet_services_of(&services, whole_store(), "default", 0, UINT32_MAX, 0.95,
+	                          &error));
+	row = find_service(&services, service);
+	model = ask_model(&scope, &question, GG_FLEET_NO_GROUPS);
+	result = rows_of(model, GG_METRIC_LIVE, GG_BYTES);
+	CHECK(row->has_live_error && row->live_low_bytes > 0);
+	CHECK_EQ_I64(isinf(row->live_high_bytes) != 0, counter != NULL);
+	CHECK_EQ_I64(result->total.incomplete > 0, counter != NULL);
+	for (size_t i = 0; i < result->row_count; i++)
+		CHECK_EQ_I64(result->rows[i].total->incomplete > 0, counter != NULL);
+	gg_query_result_free(result);
+	gg_model_free(model);
+	gg_fleet_scope_done(&scope);
+}
+
+TEST(one_host_whose_sums_are_lower_bounds_makes_those_of_all_lower_bounds)
+{
+	NEEDS_STORE;
+	check_lacking("lacking-nothing", NULL);
+	check_lacking("lacking-samples", "samples dropped: live full");
+	check_lacking("lacking-objects", "Java threads at the attach");
+}
+
 /* --- senders --------------------------------------------------------------------------------- */
 
 /* A row of `process`: the processes of a series that a sender had in a slot. */

@@ -286,6 +286,68 @@ TEST(steps_of_a_child_have_what_it_inherited)
 	gg_model_free(model);
 }
 
+/* A Java object and a block of malloc, in a process with one more counter. */
+static struct gg_model *make_lacking_model(const char *counter)
+{
+	struct gg_model *model = NULL;
+	struct made_profile made;
+	uint32_t heap;
+
+	made_begin(&made, NULL, 1000, 3);
+	made_sample(&made, made_stack(&made, "start>read"), 100, 1, GG_TIME_NONE);
+	CHECK(gg_profile_intern_name(made.profile, GG_NAME_HEAP, "java", &heap, &error) == 0);
+	made.heap = heap;
+	made_sample(&made, made_stack(&made, "main>load"), 100, 1, GG_TIME_NONE);
+	if (counter != NULL)
+		CHECK(gg_profile_put_counter(made.profile, made.process, counter, 2, &error) == 0);
+	CHECK_EQ_I64(gg_model_load(&model, &made.profile, 1, NULL, &error), 0);
+	gg_profile_close(made.profile);
+	return model;
+}
+
+static bool has_end(const struct gg_extract *extract, const struct gg_extract_sum *sum)
+{
+	struct gg_interval bytes = gg_extract_interval(extract, sum, GG_BYTES);
+	struct gg_interval count = gg_extract_interval(extract, sum, GG_ALLOCATIONS);
+
+	CHECK(bytes.low > 0 && count.low > 0);
+	CHECK_EQ_I64(isfinite(bytes.high) != 0, isfinite(count.high) != 0);
+	return isfinite(bytes.high);
+}
+
+TEST(sums_that_lack_objects_have_no_upper_end)
+{
+	static const struct {
+		const char *counter;
+		bool malloc_has_end, java_has_end;
+	} cases[] = { { NULL, true, true },
+		      { "missed frees", true, true },
+		      { "samples dropped: live full", false, false },
+		      { GG_PROFILE_LACKING_SENDERS, false, false },
+		      { "Java threads at the attach", true, false } };
+
+	for (size_t i = 0; i < GG_COUNT(cases); i++) {
+		struct gg_model *model = make_lacking_model(cases[i].counter);
+		struct gg_extract *extract = extract_of(model, GG_METRIC_LIVE, INT64_MIN,
+		                                        GG_TIME_NONE);
+
+		REQUIRE(extract->row_count == 2);
+		for (size_t r = 0; r < 2; r++) {
+			const struct gg_extract_row *row = &extract->rows[r];
+			bool wanted = gg_model_may_be_java(model, row->kind)
+			                      ? cases[i].java_has_end
+			                      : cases[i].malloc_has_end;
+
+			CHECK_EQ_I64(has_end(extract, &row->live), wanted);
+			CHECK_EQ_I64(has_end(extract, &row->allocated), wanted);
+		}
+		CHECK_EQ_I64(!(extract->live.incomplete > 0), cases[i].java_has_end);
+		CHECK_EQ_I64(!(extract->allocated.incomplete > 0), cases[i].java_has_end);
+		gg_extract_free(extract);
+		gg_model_free(model);
+	}
+}
+
 TEST(an_empty_profile_is_an_empty_extract)
 {
 	struct made_profile made;

@@ -10,6 +10,7 @@
 #include "format/merge/merge.h"
 #include "import_support.h"
 #include "made_profile.h"
+#include "model/model.h"
 #include "stats/estimate/tally.h"
 #include "test.h"
 
@@ -342,6 +343,40 @@ TEST(types_with_the_same_name_are_one_and_a_shared_block_has_one_type)
 	gg_profile_close(a.profile);
 	gg_profile_close(b.profile);
 	gg_profile_close(typed.profile);
+}
+
+TEST(a_merge_lacks_the_java_objects_that_its_profiles_lack)
+{
+	static const char *const counters[] = { "Java threads at the attach",
+		                                "Java threads sampled since" };
+	struct gg_merge_options options = { 0 };
+	struct gg_error error = { 0 };
+	struct gg_profile *merged;
+	struct gg_merge *merge;
+	struct gg_model *model;
+
+	CHECK(gg_profile_create(&merged, NULL, &error) == 0);
+	CHECK(gg_merge_new(&merge, merged, &options, &error) == 0);
+	for (int i = 0; i < 2; i++) {
+		struct made_profile made;
+
+		made_begin(&made, NULL, 1000, 3);
+		made_sample(&made, made_stack(&made, "main>load"), 100, 1, GG_TIME_NONE);
+		/* One of the two was attached to. */
+		for (size_t c = 0; c < GG_COUNT(counters) && i == 0; c++)
+			CHECK(gg_profile_put_counter(made.profile, made.process, counters[c], 2,
+			                             &error) == 0);
+		CHECK(gg_merge_add(merge, made.profile, &error) == 0);
+		gg_profile_close(made.profile);
+	}
+	CHECK(gg_merge_finish(merge, &error) == 0);
+	gg_merge_free(merge);
+	CHECK(gg_model_load(&model, &merged, 1, NULL, &error) == 0);
+	gg_profile_close(merged);
+	CHECK(gg_model_lacks_java_objects(model, 0));
+	CHECK(!gg_model_is_incomplete(model, 0, INT64_MIN, GG_TIME_NONE));
+	CHECK(model->note_count > 0);
+	gg_model_free(model);
 }
 
 TEST(a_block_that_a_fork_shared_is_merged_once)

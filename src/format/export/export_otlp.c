@@ -480,7 +480,8 @@ static void fill_outline(struct otlp_export *writer, struct gg_otlp_outline *out
 	put_period(writer);
 	take(writer, &outline->period);
 	outline->low_key = gg_otlp_dictionary_string(dictionary, "geiger.total.low");
-	outline->high_key = gg_otlp_dictionary_string(dictionary, "geiger.total.high");
+	if (!extract->is_lacking)
+		outline->high_key = gg_otlp_dictionary_string(dictionary, "geiger.total.high");
 	outline->confidence = gg_otlp_dictionary_double(dictionary, "geiger.confidence",
 	                                                extract->confidence, "1");
 	outline->metric = gg_otlp_dictionary_text(dictionary, "geiger.metric",
@@ -489,6 +490,7 @@ static void fill_outline(struct otlp_export *writer, struct gg_otlp_outline *out
 	outline->attribute_count = (uint32_t)dictionary->attributes.elements.count;
 	outline->confidence_level = extract->confidence;
 	outline->interval_bytes = extract->interval_bytes;
+	outline->is_lacking = extract->is_lacking;
 	writer->failed |= !gg_otlp_dictionary_put_apart(dictionary, &outline->tables,
 	                                                &outline->attributes);
 }

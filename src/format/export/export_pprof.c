@@ -15,6 +15,7 @@
  * pprof_locations.h describes locations, functions and mappings.
  */
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -269,13 +270,19 @@ static void add_comment(struct pprof_export *writer, const char *what, const str
 {
 	const struct gg_extract *extract = writer->extract;
 	struct gg_interval interval = gg_interval_of(tally, GG_BYTES, extract->confidence, false);
+	double bytes = gg_tally_estimate(tally, GG_BYTES).value;
+	uint32_t text;
 
-	gg_wire_put_nonzero(
-		&writer->profile, PROFILE_COMMENT,
-		gg_string_table_printf(&writer->strings,
-	                               "%s: %.0f bytes, %g %% confidence interval %.0f to %.0f",
-	                               what, gg_tally_estimate(tally, GG_BYTES).value,
-	                               100 * extract->confidence, interval.low, interval.high));
+	if (isfinite(interval.high))
+		text = gg_string_table_printf(
+			&writer->strings, "%s: %.0f bytes, %g %% confidence interval %.0f to %.0f",
+			what, bytes, 100 * extract->confidence, interval.low, interval.high);
+	else
+		text = gg_string_table_printf(
+			&writer->strings,
+			"%s: %.0f bytes, %g %% confidence interval from %.0f on", what, bytes,
+			100 * extract->confidence, interval.low);
+	gg_wire_put_nonzero(&writer->profile, PROFILE_COMMENT, text);
 }
 
 static void add_comments(struct pprof_export *writer)

@@ -288,6 +288,33 @@ static int add_up(struct extract_builder *builder, enum gg_metric metric, struct
 	return status;
 }
 
+/*
+ * Finds out which sums are lower bounds.  Rows of other heaps miss nothing because of a Java VM's
+ * older threads.
+ */
+static int find_losses(struct gg_extract *extract, struct gg_error *error)
+{
+	const struct gg_model *model = extract->model;
+	struct gg_query query = extract->query;
+	struct gg_query_losses losses;
+	int status;
+
+	if (query.metric == GG_METRIC_PINNED) /* of the totals that stand beside it */
+		query.metric = GG_METRIC_ALLOCATED;
+	status = gg_query_losses_of(model, &query, &losses, error);
+	if (status < 0)
+		return status;
+	extract->is_lacking = losses.is_incomplete || losses.lacks_java_objects;
+	for (size_t i = 0; i < extract->row_count; i++) {
+		struct gg_extract_row *row = &extract->rows[i];
+
+		row->live.is_lacking = row->allocated.is_lacking =
+			losses.is_incomplete || (losses.lacks_java_objects &&
+		                                 gg_model_may_be_java(model, row->kind));
+	}
+	return 0;
+}
+
 static int fill(struct gg_extract *extract, bool is_by_stack, struct gg_error *error)
 {
 	struct extract_builder builder = { .extract = extract, .is_by_stack = is_by_stack };
@@ -316,8 +343,10 @@ static int fill(struct gg_extract *extract, bool is_by_stack, struct gg_error *e
 	if (extract->row_count > 0)
 		qsort(extract->rows, extract->row_count, sizeof(*extract->rows), compare_rows);
 	round_rows(extract);
-	add_totals(extract);
-	return 0;
+	status = find_losses(extract, error);
+	if (status == 0)
+		add_totals(extract);
+	return status;
 }
 
 static int make(struct gg_extract **ret_extract, const struct gg_model *model,
@@ -378,10 +407,13 @@ const struct gg_extract_sum *gg_extract_queried(const struct gg_extract *extract
 
 void gg_extract_expose(const struct gg_extract *extract, bool is_pinned, struct gg_tally *tally)
 {
-	if (is_pinned)
+	if (is_pinned) {
 		gg_pinned_scope_expose(&extract->pinned_scope, tally);
-	else
-		gg_tally_expose(tally, extract->interval_bytes);
+		return;
+	}
+	gg_tally_expose(tally, extract->interval_bytes);
+	if (extract->is_lacking)
+		tally->incomplete = 1;
 }
 
 struct gg_interval gg_extract_interval(const struct gg_extract *extract,
@@ -391,6 +423,8 @@ struct gg_interval gg_extract_interval(const struct gg_extract *extract,
 
 	gg_plain_tally_tally(&sum->tally, &tally);
 	gg_extract_expose(extract, sum->is_pinned, &tally);
+	if (!sum->is_pinned)
+		tally.incomplete = sum->is_lacking ? 1 : 0;
 	return gg_interval_of(&tally, quantity, extract->confidence, true);
 }
 

@@ -38,6 +38,7 @@ struct gg_extract_sum {
 	uint64_t bytes, count;       /* whole numbers, see above */
 	struct gg_plain_tally tally; /* the estimate and its variance */
 	bool is_pinned;              /* its bytes have the bounds of gg_extract.pinned_scope */
+	bool is_lacking;             /* it is a lower bound */
 };
 
 /* Rows are sorted by process, stack, thread and kind. */
@@ -53,6 +54,8 @@ struct gg_extract {
 	double confidence;
 	struct gg_pinned_scope pinned_scope; /* pinned alone */
 	double interval_bytes;    /* the largest sampling interval that the scope was exposed to */
+	/* True: totals are lower bounds, as in reports; rows say so for themselves. */
+	bool is_lacking;
 	int64_t start_ns, end_ns; /* the window within the profile */
 	struct gg_tally live, allocated; /* totals of all rows and the sampling interval */
 	struct gg_extract_row *rows;
@@ -98,7 +101,10 @@ void gg_extract_free(struct gg_extract *extract); /* NULL is fine */
 const struct gg_extract_sum *gg_extract_queried(const struct gg_extract *extract,
                                                 const struct gg_extract_row *row);
 
-/* Sets the bounds of a tally of pinned memory, or the sampling interval of another one. */
+/*
+ * Sets the bounds of a tally of pinned memory.  Another one is a total: the function sets the
+ * sampling interval, and whether it is a lower bound.
+ */
 void gg_extract_expose(const struct gg_extract *extract, bool is_pinned, struct gg_tally *tally);
 
 /* Returns the confidence interval of a row's sum.  Sampling itself selected which rows exist. */

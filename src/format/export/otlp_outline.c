@@ -148,6 +148,8 @@ static void put_profile(struct own_attributes *own, const struct gg_otlp_values 
 	gg_wire_put_bytes(out, GG_OTLP_PROFILE_ID, id, sizeof(id));
 	gg_plain_tally_tally(which < 2 ? moment->live : moment->allocated, &tally);
 	gg_tally_expose(&tally, outline->interval_bytes);
+	if (outline->is_lacking)
+		tally.incomplete = 1;
 	interval = gg_interval_of(&tally, which % 2 == 0 ? GG_BYTES : GG_ALLOCATIONS,
 	                          outline->confidence_level, false);
 	packed = gg_wire_begin(out, GG_OTLP_PROFILE_ATTRIBUTE);
@@ -181,7 +183,8 @@ int gg_otlp_outline_write(const struct gg_otlp_outline *outline,
 	put_own_attributes(&own, tail);
 	gg_wire_append_tag(head, GG_OTLP_DATA_DICTIONARY, GG_WIRE_BYTES);
 	gg_varint_append(head, tables_bytes + tail->length);
-	if (!has_key(&own, outline->low_key) || !has_key(&own, outline->high_key))
+	if (!has_key(&own, outline->low_key) ||
+	    (!outline->is_lacking && !has_key(&own, outline->high_key)))
 		return -EDOM; /* the dictionary has a key that no attribute would have */
 	return head->failed || tail->failed ? -ENOMEM : 0;
 }

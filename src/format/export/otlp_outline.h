@@ -43,6 +43,7 @@ struct gg_otlp_outline {
 	uint32_t confidence, metric;                            /* attributes */
 	size_t slot_count;
 	double confidence_level, interval_bytes;
+	bool is_lacking; /* totals are lower bounds, and no attribute has their upper end */
 };
 
 /* The parts of a profile that differ from one to the next. */

@@ -368,15 +368,22 @@ static int take_event(const struct gg_profile_event *event, void *context)
 	return 0;
 }
 
-/* Adds up the counters of all processes of a group. */
+/* Threads of Java VMs that ran at an attach: objects of theirs are missing in the sum as well. */
+static bool is_of_older_threads(uint32_t counter)
+{
+	return counter == GG_COUNT_JAVA_THREADS || counter == GG_COUNT_JAVA_THREADS_SAMPLED ||
+	       counter == GG_COUNT_JAVA_THREADS_ENDED;
+}
+
+/* Adds up the counters of all processes of a group that tell what it lacks. */
 static int take_counter(uint32_t process, const char *name, uint64_t value, void *context)
 {
 	const struct gg_merge *merge = context;
 	struct gg_merge_group *group = gg_merge_group_of(&merge->groups, process);
 	uint32_t counter = gg_region_counter_of(name);
 
-	if (group != NULL && gg_region_counter_is_drop(counter))
-		group->dropped[counter] += value;
+	if (group != NULL && (gg_region_counter_is_drop(counter) || is_of_older_threads(counter)))
+		group->losses[counter] += value;
 	return 0;
 }
 

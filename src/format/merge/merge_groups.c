@@ -262,10 +262,10 @@ static int write_losses(const struct gg_merge_groups *groups, const struct gg_me
 	if (group->is_incomplete)
 		status = gg_profile_add_event(groups->out, &event, groups->error);
 	for (uint32_t i = 0; i < GG_COUNTER_COUNT && status == 0; i++)
-		if (group->dropped[i] > 0)
+		if (group->losses[i] > 0)
 			status = gg_profile_put_counter(groups->out, group->id,
 			                                gg_region_counter_name(i),
-			                                group->dropped[i], groups->error);
+			                                group->losses[i], groups->error);
 	return status;
 }
 

@@ -108,6 +108,18 @@ uint64_t gg_region_dropped(const struct gg_region_header *header)
 	return dropped;
 }
 
+bool gg_region_is_lacking(const struct gg_region_header *header)
+{
+	const uint64_t *counters = header->counters;
+	uint64_t thread_count = counters[GG_COUNT_JAVA_THREADS];
+	uint64_t come_count = counters[GG_COUNT_JAVA_THREADS_SAMPLED] +
+	                      counters[GG_COUNT_JAVA_THREADS_ENDED];
+
+	return gg_region_dropped(header) > 0 || header->control.active == 0 ||
+	       counters[GG_COUNT_WAS_OFF] > 0 || thread_count > come_count ||
+	       (thread_count > 0 && counters[GG_COUNT_BIASED] == 0);
+}
+
 const char *gg_region_counter_name(uint32_t counter)
 {
 	static const char *const names[] = {
