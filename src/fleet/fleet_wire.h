@@ -68,8 +68,8 @@ struct gg_fleet_process_row {
 	uint32_t series; /* index */
 	uint32_t processes;
 	uint32_t selected_ppm; /* the share of hosts that send stacks; 0: this host does not */
-	uint8_t scheme; /* enum gg_scheme, and the bit GG_FLEET_LACKING */
-	double gap_max; /* the largest sampling interval of these processes, in bytes */
+	uint8_t scheme;        /* enum gg_scheme, and the bit GG_FLEET_LACKING */
+	double gap_max;        /* the largest sampling interval of these processes, in bytes */
 	uint64_t rss_bytes;
 	double live_bytes, allocated_bytes; /* estimates; live is that of the slot's end */
 	uint32_t covered_s;                 /* seconds of the slot in which a process ran */

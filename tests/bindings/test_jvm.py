@@ -35,6 +35,7 @@ import re
 import shutil
 import signal
 import sqlite3
+import struct
 import subprocess
 import sys
 import tempfile
@@ -874,8 +875,22 @@ def imported(recording):
     return report("i.geiger", "--metric", "allocated", "-n", "100000")
 
 
+def chunks_of(path):
+    """The time in seconds at which each chunk of a recording begins, and how long it is."""
+    with open(path, "rb") as recording:
+        content = recording.read()
+    found, at = [], 0
+    while at < len(content):
+        size, _constants, _metadata, start, duration = struct.unpack_from(">5q", content, at + 8)
+        found.append((start / 1e9, duration / 1e9))
+        at += size
+    return found
+
+
 def jfr(jdk, _count):
-    run([jdk.java, "-XX:StartFlightRecording:filename=x.jfr,settings=profile", *jdk.work[1:], "loop", "10", "20000000"])
+    # Events of small buffers fill the first chunk, so the recording has several.
+    run([jdk.java, "-XX:StartFlightRecording:filename=x.jfr,settings=profile,jdk.ObjectAllocationInNewTLAB#enabled=true",
+         "-XX:FlightRecorderOptions:maxchunksize=1M", "-XX:TLABSize=8k", "-XX:-ResizeTLAB", *jdk.work[1:], "loop", "10", "20000000"])
     printed = run([f"{jdk.folder}/bin/jfr", "print", "--json", "--events", "ObjectAllocationSample", "x.jfr"])
     weights = {}
     for event in json.loads(printed.stdout)["recording"]["events"]:
@@ -888,6 +903,14 @@ def jfr(jdk, _count):
     check(f"{jdk.name}_they_have_no_interval", found["byte[]"]["self"]["low"] is None and any("not random" in note for note in seen["notes"]),
           seen["notes"])
     check(f"{jdk.name}_they_have_stacks", found["Work.deep"]["total"]["estimate"] > 0.9 * weights["[B"], list(found))
+    chunks = chunks_of("x.jfr")
+    check(f"{jdk.name}_a_recording_of_several_chunks_begins_with_the_first_and_is_as_long_as_all", len(chunks) > 1 and
+          abs(seen["start_seconds"] - chunks[0][0]) < 1e-3 and abs(seen["duration_ns"] / 1e9 - sum(length for _, length in chunks)) < 1e-3,
+          chunks, seen["start_seconds"], seen["duration_ns"])
+    with open("x.jfr", "rb") as recording, open("xx.jfr", "wb") as twice:
+        twice.write(2 * recording.read())
+    joined = {row["function"]: row["self"]["estimate"] for row in imported("xx.jfr")["rows"]}
+    check(f"{jdk.name}_recordings_that_are_joined_add_up", joined["byte[]"] == 2 * weights["[B"], joined, weights)
     made_recordings()
 
 
@@ -915,6 +938,11 @@ def made_recordings():
     live_rows = rows("i.geiger", "--metric", "live")
     check("live_objects_are_live", abs(live_rows["p.Kept"]["self"]["estimate"] / (10 * weight) - 1) < 1e-6, live_rows)
     line = report("i.geiger", "--by", "line")["rows"]
+    later, earlier = (jfr_writer.chunk(25, 65536, events, start_seconds=start) for start in (100, 0))
+    with open("made.jfr", "wb") as recording:
+        recording.write(later + earlier)
+    check("a_file_begins_with_the_earliest_of_its_recordings", imported("made.jfr")["start_seconds"] == chunks_of("made.jfr")[1][0],
+          chunks_of("made.jfr"))
     callers = [("jdk.ObjectAllocationInNewTLAB", "[B", 4096, [(f"p/C{i}", "make", 7), *frames]) for i in range(20)]
     with open("made.jfr", "wb") as recording:
         recording.write(jfr_writer.chunk(25, 65536, callers))

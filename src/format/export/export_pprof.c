@@ -279,9 +279,8 @@ static void add_comment(struct pprof_export *writer, const char *what, const str
 			what, bytes, 100 * extract->confidence, interval.low, interval.high);
 	else
 		text = gg_string_table_printf(
-			&writer->strings,
-			"%s: %.0f bytes, %g %% confidence interval from %.0f on", what, bytes,
-			100 * extract->confidence, interval.low);
+			&writer->strings, "%s: %.0f bytes, %g %% confidence interval from %.0f on",
+			what, bytes, 100 * extract->confidence, interval.low);
 	gg_wire_put_nonzero(&writer->profile, PROFILE_COMMENT, text);
 }
 

@@ -309,8 +309,8 @@ static int find_losses(struct gg_extract *extract, struct gg_error *error)
 		struct gg_extract_row *row = &extract->rows[i];
 
 		row->live.is_lacking = row->allocated.is_lacking =
-			losses.is_incomplete || (losses.lacks_java_objects &&
-		                                 gg_model_may_be_java(model, row->kind));
+			losses.is_incomplete ||
+			(losses.lacks_java_objects && gg_model_may_be_java(model, row->kind));
 	}
 	return 0;
 }

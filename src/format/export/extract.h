@@ -53,10 +53,10 @@ struct gg_extract {
 	enum gg_metric metric; /* the metric of the original query */
 	double confidence;
 	struct gg_pinned_scope pinned_scope; /* pinned alone */
-	double interval_bytes;    /* the largest sampling interval that the scope was exposed to */
+	double interval_bytes; /* the largest sampling interval that the scope was exposed to */
 	/* True: totals are lower bounds, as in reports; rows say so for themselves. */
 	bool is_lacking;
-	int64_t start_ns, end_ns; /* the window within the profile */
+	int64_t start_ns, end_ns;        /* the window within the profile */
 	struct gg_tally live, allocated; /* totals of all rows and the sampling interval */
 	struct gg_extract_row *rows;
 	size_t row_count;

@@ -528,10 +528,11 @@ static int read_chunk(struct jfr_import *job)
 		return job->chunk.wrong != NULL ? 0 : gg_import_no_memory(job->import);
 	find_rank(job);
 	read_facts(job);
-	if (job->chunk.bytes == job->bytes) {
-		result->start_wall_ns = job->chunk.start_ns;
+	if (job->chunk.bytes == job->bytes)
 		result->duration_ns = duration_of(job);
-	}
+	/* Recordings that were joined to one file may be in any order. */
+	if (job->chunk.bytes == job->bytes || job->chunk.start_ns < result->start_wall_ns)
+		result->start_wall_ns = job->chunk.start_ns;
 	if (job->by_async)
 		result->interval_bytes = job->interval_bytes;
 	return read_events(job);

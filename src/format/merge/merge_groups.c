@@ -264,8 +264,8 @@ static int write_losses(const struct gg_merge_groups *groups, const struct gg_me
 	for (uint32_t i = 0; i < GG_COUNTER_COUNT && status == 0; i++)
 		if (group->losses[i] > 0)
 			status = gg_profile_put_counter(groups->out, group->id,
-			                                gg_region_counter_name(i),
-			                                group->losses[i], groups->error);
+			                                gg_region_counter_name(i), group->losses[i],
+			                                groups->error);
 	return status;
 }
 

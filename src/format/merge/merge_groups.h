@@ -27,7 +27,7 @@ struct gg_merge_group {
 	uint32_t id; /* of its process in `out` */
 	uint32_t process_count;
 	struct gg_profile_process process;
-	char *command;                      /* NULL: the processes have different ones */
+	char *command; /* NULL: the processes have different ones */
 	/* The region's counters of lost samples and frees, and of older Java threads. */
 	uint64_t losses[GG_COUNTER_COUNT];
 	bool is_incomplete; /* sampling was off at times, or sums may be another process's */

@@ -142,8 +142,7 @@ GG_MUST_CHECK int gg_region_view_check(const struct gg_region_view *view, uint32
 uint64_t gg_region_dropped(const struct gg_region_header *header);
 /*
  * True if sums of the samples are lower bounds: samples were dropped, sampling was off for a while,
- * or an attach misses objects of a Java VM.  Of sums that have no interval anyway, because the VM's
- * sampler is biased, threads that were not sampled yet alone are told (model/model_losses.c).
+ * or an attach misses objects of a Java VM (gg_model_lacks_java_objects()).
  */
 bool gg_region_is_lacking(const struct gg_region_header *header);
 /* True if the counter counts dropped samples or frees. */
