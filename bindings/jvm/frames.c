@@ -116,13 +116,13 @@ static void keep(const jvmtiFrameInfo *frame, uint64_t pc)
  * The region's address of a frame, by its texts; 0: the region has no room for the frame.  False:
  * the method is not known now, so the address stands for no name.
  */
-static bool intern(jvmtiEnv *jvmti, const jvmtiFrameInfo *frame, uint64_t *ret_pc)
+static bool intern(jvmtiEnv *jvmti, JNIEnv *jni, const jvmtiFrameInfo *frame, uint64_t *ret_pc)
 {
 	struct geiger_frame texts;
 	struct gg_frame_info info;
 	bool is_known;
 
-	gg_jvm_methods_lock(jvmti, frame, 1);
+	gg_jvm_methods_lock(jvmti, jni, frame, 1);
 	is_known = gg_jvm_method_frame(frame, &texts);
 	info = (struct gg_frame_info){ .function = texts.function,
 		                       .file = texts.file != NULL ? texts.file : "",
@@ -137,12 +137,12 @@ static bool intern(jvmtiEnv *jvmti, const jvmtiFrameInfo *frame, uint64_t *ret_p
 }
 
 /* A frame without an address or a name is looked up again each time. */
-static uint64_t learn(jvmtiEnv *jvmti, const jvmtiFrameInfo *frame, uint32_t generation,
-                      uint32_t methods)
+static uint64_t learn(jvmtiEnv *jvmti, JNIEnv *jni, const jvmtiFrameInfo *frame,
+                      uint32_t generation, uint32_t methods)
 {
 	uint64_t pc;
 
-	if (!intern(jvmti, frame, &pc) || pc == 0)
+	if (!intern(jvmti, jni, frame, &pc) || pc == 0)
 		return pc;
 	pthread_rwlock_wrlock(&lock);
 	if (is_current(generation, methods))
@@ -164,8 +164,8 @@ static void lock_current(uint32_t generation, uint32_t methods)
 	pthread_rwlock_rdlock(&lock);
 }
 
-void gg_jvm_frames_find(jvmtiEnv *jvmti, const jvmtiFrameInfo *frames, size_t frame_count,
-                        struct gg_jvm_stack *ret_stack)
+void gg_jvm_frames_find(jvmtiEnv *jvmti, JNIEnv *jni, const jvmtiFrameInfo *frames,
+                        size_t frame_count, struct gg_jvm_stack *ret_stack)
 {
 	uint32_t generation = gg_load_relaxed(&gg_embed_settings.generation);
 	uint32_t methods = gg_jvm_methods_epoch();
@@ -191,7 +191,7 @@ void gg_jvm_frames_find(jvmtiEnv *jvmti, const jvmtiFrameInfo *frames, size_t fr
 			}
 			if (found == NULL) {
 				pthread_rwlock_unlock(&lock);
-				pc = learn(jvmti, &frames[i], generation, methods);
+				pc = learn(jvmti, jni, &frames[i], generation, methods);
 				pthread_rwlock_rdlock(&lock);
 			}
 		}

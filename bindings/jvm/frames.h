@@ -13,7 +13,7 @@
  *
  *   struct gg_jvm_stack stack;
  *
- *   gg_jvm_frames_find(jvmti, found, count, &stack);
+ *   gg_jvm_frames_find(jvmti, jni, found, count, &stack);
  *   type = gg_jvm_frames_type(jvmti, jni, klass, &stack);
  *
  * Lifetime  Another generation of the recording has other addresses, so it empties the table.  So
@@ -47,7 +47,7 @@ struct gg_jvm_stack {
 };
 
 /* Finds the addresses of at most GG_JVM_FRAMES_MAX frames.  New frames are given one. */
-void gg_jvm_frames_find(jvmtiEnv *jvmti, const jvmtiFrameInfo *frames, size_t count,
+void gg_jvm_frames_find(jvmtiEnv *jvmti, JNIEnv *jni, const jvmtiFrameInfo *frames, size_t count,
                         struct gg_jvm_stack *ret_stack);
 
 /* Writes the name of the class.  False: the VM does not tell. */

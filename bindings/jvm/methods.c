@@ -160,10 +160,10 @@ static void give_back(jvmtiEnv *jvmti, void *p)
 }
 
 /*
- * The frame is on this thread's stack, so its class cannot be unloaded.  Local references to
- * classes are freed when the callback returns.
+ * The frame is on this thread's stack, so its class cannot be unloaded.  A deep stack has more
+ * methods than a callback may have local references: with -Xcheck:jni, the VM would print that.
  */
-static void ask(jvmtiEnv *jvmti, jmethodID id, struct answer *ret_answer)
+static void ask(jvmtiEnv *jvmti, JNIEnv *jni, jmethodID id, struct answer *ret_answer)
 {
 	char *name = NULL, *signature = NULL;
 	jclass klass = NULL;
@@ -176,6 +176,7 @@ static void ask(jvmtiEnv *jvmti, jmethodID id, struct answer *ret_answer)
 		if ((*jvmti)->GetSourceFileName(jvmti, klass, &ret_answer->file) !=
 		    JVMTI_ERROR_NONE)
 			ret_answer->file = NULL;
+		(*jni)->DeleteLocalRef(jni, klass);
 	}
 	if ((*jvmti)->GetMethodName(jvmti, id, &name, NULL, NULL) == JVMTI_ERROR_NONE) {
 		size_t bytes = strnlen(name, NAME_BYTES - 1);
@@ -230,11 +231,11 @@ static void keep(jmethodID id, const struct answer *answer)
 	gg_store_relaxed(&count, count + 1);
 }
 
-static void learn(jvmtiEnv *jvmti, jmethodID id)
+static void learn(jvmtiEnv *jvmti, JNIEnv *jni, jmethodID id)
 {
 	struct answer answer;
 
-	ask(jvmti, id, &answer);
+	ask(jvmti, jni, id, &answer);
 	pthread_rwlock_wrlock(&lock);
 	keep(id, &answer);
 	pthread_rwlock_unlock(&lock);
@@ -268,7 +269,8 @@ uint32_t gg_jvm_methods_epoch(void)
 	return gg_load_relaxed(&epoch);
 }
 
-void gg_jvm_methods_lock(jvmtiEnv *jvmti, const jvmtiFrameInfo *frames, size_t frame_count)
+void gg_jvm_methods_lock(jvmtiEnv *jvmti, JNIEnv *jni, const jvmtiFrameInfo *frames,
+                         size_t frame_count)
 {
 	bool learned = true;
 
@@ -285,7 +287,7 @@ void gg_jvm_methods_lock(jvmtiEnv *jvmti, const jvmtiFrameInfo *frames, size_t f
 			if (find(frames[i].method) != NULL)
 				continue;
 			pthread_rwlock_unlock(&lock);
-			learn(jvmti, frames[i].method);
+			learn(jvmti, jni, frames[i].method);
 			learned = true;
 			pthread_rwlock_rdlock(&lock);
 		}

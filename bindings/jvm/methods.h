@@ -8,7 +8,7 @@
  * when it has more than GG_JVM_METHODS_KEPT methods, and classes were unloaded since it was last
  * empty.  Other VMs may reuse the number, so for them each unloading empties it.
  *
- *   gg_jvm_methods_lock(jvmti, frames, count);      resolves what is not known yet
+ *   gg_jvm_methods_lock(jvmti, jni, frames, count); resolves what is not known yet
  *   gg_jvm_method_frame(&frames[i], &frame);        texts that stay until the unlock
  *   gg_jvm_methods_unlock();
  *
@@ -27,7 +27,7 @@
 enum { GG_JVM_METHODS_KEPT = 50000 };
 
 /* Makes sure that all methods of the stack are known, and locks the cache for reading. */
-void gg_jvm_methods_lock(jvmtiEnv *jvmti, const jvmtiFrameInfo *frames, size_t count);
+void gg_jvm_methods_lock(jvmtiEnv *jvmti, JNIEnv *jni, const jvmtiFrameInfo *frames, size_t count);
 
 /*
  * The texts live until gg_jvm_methods_unlock().  False: the method is not known now, and may be

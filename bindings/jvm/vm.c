@@ -225,13 +225,13 @@ static jint most_frames(void)
 }
 
 /* Listeners get the texts of frames and of the type. */
-static __attribute__((noinline)) bool record_texts(struct gg_embed_sample *sample,
+static __attribute__((noinline)) bool record_texts(struct gg_embed_sample *sample, JNIEnv *jni,
                                                    const jvmtiFrameInfo *found, jint count)
 {
 	struct geiger_frame frames[GG_JVM_FRAMES_MAX];
 	bool is_recorded;
 
-	gg_jvm_methods_lock(jvmti, found, (size_t)count);
+	gg_jvm_methods_lock(jvmti, jni, found, (size_t)count);
 	for (jint i = 0; i < count; i++)
 		gg_jvm_method_frame(&found[i], &frames[i]);
 	sample->frames = frames;
@@ -259,12 +259,19 @@ static bool record(struct gg_embed_sample *sample, JNIEnv *jni, jclass klass)
 	    gg_jvm_frames_class_name(jvmti, klass, name))
 		sample->type = name;
 	if (gg_unlikely(has_listeners) && count > 0)
-		return record_texts(sample, found, count);
+		return record_texts(sample, jni, found, count);
 	/* Without a recording there are no addresses. */
 	stack.pc_count = stack.generation = 0;
 	if (gg_embed_is_recording()) {
-		gg_jvm_frames_find(jvmti, found, (size_t)count, &stack);
+		gg_jvm_frames_find(jvmti, jni, found, (size_t)count, &stack);
 		sample->type_number = gg_jvm_frames_type(jvmti, jni, klass, &stack);
+		/*
+		 * Each question to the VM may have lasted as long as a collection.  If another
+		 * recording began meanwhile, it has other addresses and types.
+		 */
+		gg_embed_settings_refresh();
+		if (gg_unlikely(stack.generation != gg_load_relaxed(&gg_embed_settings.generation)))
+			sample->type_number = 0;
 	}
 	/*
 	 * A thread of the VM has no Java frames, and its native ones tell what it does.  But

@@ -24,9 +24,9 @@ static unsigned cleared_count;
 
 /* --- the cache of methods, the region, and libgeiger --- */
 
-void gg_jvm_methods_lock(jvmtiEnv *jvmti, const jvmtiFrameInfo *frames, size_t count)
+void gg_jvm_methods_lock(jvmtiEnv *jvmti, JNIEnv *jni, const jvmtiFrameInfo *frames, size_t count)
 {
-	(void)jvmti, (void)frames;
+	(void)jvmti, (void)jni, (void)frames;
 	CHECK_EQ_U64(count, 1);
 }
 
@@ -138,7 +138,7 @@ static uint16_t type_at(size_t method, size_t klass, unsigned *ret_asked)
 	unsigned before = asked_count;
 	uint16_t type;
 
-	gg_jvm_frames_find(&jvmti, &at, 1, &stack);
+	gg_jvm_frames_find(&jvmti, &jni, &at, 1, &stack);
 	type = gg_jvm_frames_type(&jvmti, &jni, (jclass)(uintptr_t)klass, &stack);
 	*ret_asked = asked_count - before;
 	CHECK_EQ_U64(text_count, 0);
@@ -151,10 +151,10 @@ TEST(an_unknown_method_is_asked_for_again)
 	struct gg_jvm_stack stack;
 
 	is_unknown = true;
-	gg_jvm_frames_find(&jvmti, &one, 1, &stack);
+	gg_jvm_frames_find(&jvmti, &jni, &one, 1, &stack);
 	CHECK(stack.pc_count == 1 && stack.pcs[0] == 999999000);
 	is_unknown = false;
-	gg_jvm_frames_find(&jvmti, &one, 1, &stack);
+	gg_jvm_frames_find(&jvmti, &jni, &one, 1, &stack);
 	CHECK(stack.pc_count == 1 && stack.pcs[0] == 77002);
 }
 
@@ -176,7 +176,7 @@ TEST(each_frame_is_interned_once)
 	unsigned before = interned_count;
 
 	for (int i = 0; i < 3; i++) {
-		gg_jvm_frames_find(&jvmti, frames, GG_COUNT(frames), &stack);
+		gg_jvm_frames_find(&jvmti, &jni, frames, GG_COUNT(frames), &stack);
 		CHECK_EQ_U64(stack.pc_count, 5);
 		CHECK(stack.pcs[0] == 7004 && stack.pcs[1] == 7004 && stack.pcs[2] == 7005 &&
 		      stack.pcs[3] == 8000 && stack.pcs[4] == 7004);
@@ -187,7 +187,7 @@ TEST(each_frame_is_interned_once)
 		for (size_t i = 1; i < 5000; i++) {
 			jvmtiFrameInfo one = frame(i, 10);
 
-			gg_jvm_frames_find(&jvmti, &one, 1, &stack);
+			gg_jvm_frames_find(&jvmti, &jni, &one, 1, &stack);
 			CHECK(stack.pc_count == 1 && stack.pcs[0] == i * 1000 + 11);
 		}
 	CHECK_EQ_U64(interned_count - before, 3 + 4999);
@@ -201,13 +201,13 @@ TEST(another_generation_and_an_emptied_cache_of_methods_empty_the_table)
 
 	CHECK_EQ_U64(type_at(9, 5, &asked), 5);
 	gg_embed_settings.generation++;
-	gg_jvm_frames_find(&jvmti, &one, 1, &stack);
+	gg_jvm_frames_find(&jvmti, &jni, &one, 1, &stack);
 	CHECK(stack.pcs[0] == 1009002 && stack.generation == 1);
 	CHECK_EQ_U64(type_at(9, 5, &asked), 1005);
 	gg_embed_settings.generation--;
 	before = interned_count;
 	methods_epoch++;
-	gg_jvm_frames_find(&jvmti, &one, 1, &stack);
+	gg_jvm_frames_find(&jvmti, &jni, &one, 1, &stack);
 	CHECK(stack.pcs[0] == 9002 && interned_count == before + 1);
 }
 
@@ -216,12 +216,12 @@ TEST(a_full_region_leaves_frames_out)
 	jvmtiFrameInfo frames[] = { frame(11, 0), frame(12, 0) };
 	struct gg_jvm_stack stack;
 
-	gg_jvm_frames_find(&jvmti, &frames[1], 1, &stack);
+	gg_jvm_frames_find(&jvmti, &jni, &frames[1], 1, &stack);
 	is_full = true;
-	gg_jvm_frames_find(&jvmti, frames, 2, &stack);
+	gg_jvm_frames_find(&jvmti, &jni, frames, 2, &stack);
 	CHECK(stack.pc_count == 1 && stack.pcs[0] == 12001);
 	is_full = false;
-	gg_jvm_frames_find(&jvmti, frames, 2, &stack);
+	gg_jvm_frames_find(&jvmti, &jni, frames, 2, &stack);
 	CHECK(stack.pc_count == 2 && stack.pcs[0] == 11001);
 }
 

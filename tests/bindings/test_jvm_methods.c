@@ -6,12 +6,13 @@
 #include "jvm/methods.h"
 #include "test.h"
 
-static unsigned asked_count;
+static unsigned asked_count, class_count; /* local references to classes that are held */
 
 static jvmtiError JNICALL declaring_class(jvmtiEnv *env, jmethodID method, jclass *ret_class)
 {
 	(void)env, (void)method;
-	*ret_class = NULL;
+	*ret_class = (jclass)&class_count;
+	class_count++;
 	return JVMTI_ERROR_NONE;
 }
 
@@ -69,6 +70,16 @@ static const struct jvmtiInterface_1_ calls = {
 };
 static jvmtiEnv vm = &calls;
 
+static void JNICALL delete_reference(JNIEnv *env, jobject object)
+{
+	(void)env;
+	CHECK(object == (jobject)&class_count);
+	class_count--;
+}
+
+static const struct JNINativeInterface_ jni_calls = { .DeleteLocalRef = delete_reference };
+static JNIEnv jni = &jni_calls;
+
 /* Stacks of one frame each; the number of questions. */
 static unsigned see(size_t from, size_t to)
 {
@@ -80,11 +91,12 @@ static unsigned see(size_t from, size_t to)
 		char name[40];
 
 		snprintf(name, sizeof(name), "p.Class.m%zu", i);
-		gg_jvm_methods_lock(&vm, &frame, 1);
+		gg_jvm_methods_lock(&vm, &jni, &frame, 1);
 		gg_jvm_method_frame(&frame, &seen);
 		CHECK_MSG(strcmp(seen.function, name) == 0 && seen.line == 7, "%s, not %s",
 		          seen.function, name);
 		gg_jvm_methods_unlock();
+		CHECK_EQ_U64(class_count, 0); /* of which a callback may have few */
 	}
 	return asked_count - before;
 }
