@@ -69,6 +69,8 @@ WRONG_LINES = (
     ("export golden.geiger", 2, "'geiger export --help' lists the formats."),
     ("serve golden.geiger --listen nowhere", 2, "Give an address and a port"),
     ("serve golden.geiger --listen 127.0.0.1:80000", 2, "Give an address and a port"),
+    ("fleet report shop --slot 0.5s", 2, "a slot is a whole number of seconds"),
+    ("fleet timeline shop --slot 1000d", 2, "a slot is a whole number of seconds"),
     ("send golden.geiger", 2, "Give --to URL"),
     ("send golden.geiger --to ftp://x", 2, "Give one such as http://localhost:4318"),
     ("env -i 5parsecs", 2, "Give a size such as 4096"),

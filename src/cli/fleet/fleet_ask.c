@@ -2,6 +2,7 @@
 #include "cli/fleet/fleet_ask.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,7 @@
 
 #define AT(field) offsetof(struct gg_fleet_ask_options, field)
 
+enum { SLOT_SECONDS_MOST = 1000000 }; /* longer than those of hosts, for older snapshots */
 enum fleet_metric { FLEET_LIVE, FLEET_ALLOCATED, FLEET_FREED, FLEET_PEAK };
 
 const struct gg_option gg_cli_fleet_metric_options[] = {
@@ -165,6 +167,20 @@ int gg_cli_fleet_check_service(const struct gg_invocation *invocation, const cha
 	                    "needs a service");
 }
 
+/* Without this, snapshots of another number of slots would count than the user has said. */
+static int check_slot(const struct gg_fleet_ask_options *options, const char *verb,
+                      struct gg_error *error)
+{
+	double seconds = options->slot_seconds;
+
+	if (seconds >= 1 && seconds <= SLOT_SECONDS_MOST && seconds == floor(seconds))
+		return 0;
+	gg_error_set(error, -EINVAL, NULL, "Give the length with which hosts send, such as 10m.",
+	             "a slot is a whole number of seconds, from 1 to %d", SLOT_SECONDS_MOST);
+	gg_error_set_place(error, "%s: --slot", verb);
+	return -EINVAL;
+}
+
 static int make_question(struct gg_asked_fleet *answer, const struct gg_fleet_ask_options *options,
                          const char *service, const char *verb, struct gg_error *error)
 {
@@ -184,9 +200,7 @@ static int make_question(struct gg_asked_fleet *answer, const struct gg_fleet_as
 		.metric = metrics[options->metric],
 		.by_slot = options->by_slot,
 		.joins_draws = options->joins_draws,
-		.slot_length_s = options->slot_seconds >= 1 && options->slot_seconds < 1e6
-		                         ? (uint32_t)options->slot_seconds
-		                         : 600,
+		.slot_length_s = (uint32_t)options->slot_seconds,
 	};
 	return choose_time(&answer->question, options, verb, error);
 }
@@ -200,6 +214,8 @@ int gg_cli_fleet_ask(struct gg_asked_fleet *answer, const struct gg_fleet_ask_op
 	status = gg_frame_selection_check(&options->common.frames, error);
 	if (status == 0)
 		status = gg_cli_make_query(&options->common, verb, &answer->query, error);
+	if (status == 0)
+		status = check_slot(options, verb, error);
 	if (status == 0)
 		status = make_question(answer, options, service, verb, error);
 	if (status == 0)
