@@ -15,7 +15,7 @@
 
 #define AT(field) offsetof(struct gg_fleet_ask_options, field)
 
-enum { SLOT_SECONDS_MOST = 1000000 }; /* longer than those of hosts, for older snapshots */
+enum { ASKED_SLOT_SECONDS_MOST = 1000000 }; /* longer than those of hosts, for older snapshots */
 enum fleet_metric { FLEET_LIVE, FLEET_ALLOCATED, FLEET_FREED, FLEET_PEAK };
 
 const struct gg_option gg_cli_fleet_metric_options[] = {
@@ -167,16 +167,16 @@ int gg_cli_fleet_check_service(const struct gg_invocation *invocation, const cha
 	                    "needs a service");
 }
 
-/* Without this, snapshots of another number of slots would count than the user has said. */
+/* Another length than the given one would let other snapshots count, and nobody would see it. */
 static int check_slot(const struct gg_fleet_ask_options *options, const char *verb,
                       struct gg_error *error)
 {
 	double seconds = options->slot_seconds;
 
-	if (seconds >= 1 && seconds <= SLOT_SECONDS_MOST && seconds == floor(seconds))
+	if (seconds >= 1 && seconds <= ASKED_SLOT_SECONDS_MOST && seconds == floor(seconds))
 		return 0;
 	gg_error_set(error, -EINVAL, NULL, "Give the length with which hosts send, such as 10m.",
-	             "a slot is a whole number of seconds, from 1 to %d", SLOT_SECONDS_MOST);
+	             "a slot is a whole number of seconds, from 1 to %d", ASKED_SLOT_SECONDS_MOST);
 	gg_error_set_place(error, "%s: --slot", verb);
 	return -EINVAL;
 }
