@@ -135,12 +135,13 @@ int gg_page_meta_write(struct gg_page_run *run, struct gg_json *json)
 	               summary.process_count > 0 ? (double)summary.process_count : NAN);
 	gg_json_text(json, "opening_metric", is_given_back ? "peak" : "live");
 	write_totals(run, &summary, json);
-	gg_json_number(
-		json, "unseen_bytes",
-		exposure > 0 && !gg_model_lacks_java_objects(run->model, 0) &&
-				!gg_model_is_incomplete(run->model, 0, INT64_MIN, GG_TIME_NONE)
-			? gg_interval_unseen_bytes(exposure, options->confidence)
-			: NAN);
+	gg_json_number(json, "unseen_bytes",
+	               exposure > 0 && !gg_model_lacks_objects(run->model, 0)
+	                       ? gg_interval_unseen_bytes(exposure, options->confidence)
+	                       : NAN);
+	gg_json_bool(json, "is_incomplete",
+	             gg_model_is_incomplete(run->model, 0, INT64_MIN, GG_TIME_NONE));
+	gg_json_bool(json, "lacks_java_objects", gg_model_lacks_java_objects(run->model, 0));
 	write_resident(&summary, json);
 	gg_report_json_unresolved(json, run->model, &summary.unresolved);
 	gg_report_json_attaches(json, run->model, 0, options->confidence);

@@ -46,6 +46,8 @@ static struct gg_tally tally_of(const struct gg_page_run *run, const struct gg_p
 
 	gg_plain_tally_tally(plain, &tally);
 	gg_tally_expose(&tally, gg_model_exposure(run->model, 0));
+	if (gg_model_lacks_objects(run->model, 0))
+		tally.incomplete = 1;
 	return tally;
 }
 

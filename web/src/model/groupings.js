@@ -207,9 +207,14 @@ function tallyOfNodes(selection, nodes, isOutermost) {
 	return tallyOfClasses(selection, sums);
 }
 
-/** @param {Selection} selection @param {Float64Array} sums samples by class */
-export function tallyOfClasses({ profile, exposure }, sums) {
-	const tally = new Tallies(1, exposure, profile.bound);
+/**
+ * @param {Selection} selection
+ * @param {Float64Array} sums samples by class
+ * @param {boolean} [ofAnyHeap]  the group may have blocks of any heap, also of those without samples
+ */
+export function tallyOfClasses({ profile, exposure }, sums, ofAnyHeap = false) {
+	const isLacking = profile.isLacking && (ofAnyHeap || sums.every((samples) => samples === 0));
+	const tally = new Tallies(1, exposure, profile.bound).lacking(isLacking);
 
 	for (let of = 0; of < sums.length; of++)
 		if (sums[of] > 0)
@@ -271,6 +276,7 @@ export function addClasses(selection, by) {
 			tallyOfClasses(
 				selection,
 				sums.map((samples, of) => (rowOf[of] === row ? samples : 0)),
+				by === 'size',
 			),
 	};
 }
@@ -335,12 +341,12 @@ export function addOwners(selection, by) {
 			for (let cell = 0; cell < cellCount; cell++)
 				if (rowOf[cellOwner[cell]] === row)
 					sums[cellClass[cell]] += weight[cell];
-			return tallyOfClasses(selection, sums);
+			return tallyOfClasses(selection, sums, true);
 		},
 	};
 }
 
 /** The tally of the whole selection. @param {Selection} selection */
 export function tallyOfAll(selection) {
-	return tallyOfClasses(selection, classSums(selection));
+	return tallyOfClasses(selection, classSums(selection), true);
 }

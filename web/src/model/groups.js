@@ -19,12 +19,15 @@ import { BYTES, COUNT, Tallies } from './tally.js';
 export function tallyOf(selection, runs) {
 	const { profile, weight } = selection;
 	const tally = new Tallies(1, selection.exposure, profile.bound);
+	let hasSamples = false;
 
 	for (const [first, last] of runs)
 		for (let cell = profile.firstCell[first]; cell < profile.firstCell[last]; cell++)
-			if (weight[cell] > 0)
+			if (weight[cell] > 0) {
 				tally.add(0, profile.classes, profile.cellClass[cell], weight[cell]);
-	return tally;
+				hasSamples = true;
+			}
+	return tally.lacking(profile.isLacking && !hasSamples);
 }
 
 /**

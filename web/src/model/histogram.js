@@ -32,7 +32,7 @@ import { BYTES } from './tally.js';
  */
 function nothing(selection) {
 	const { meta } = selection.profile;
-	const high = selection.unit === 'bytes'
+	const high = selection.unit === 'bytes' && !selection.profile.isLacking
 		? unseenBytes(Number(meta.exposure_bytes) || 0, meta.confidence ?? 0.95)
 		: Infinity;
 
@@ -161,7 +161,9 @@ function windowFigures(profile, window, unit) {
 				estimate: 0,
 				low: 0,
 				samples,
-				high: unit === 'bytes' ? unseenBytes(exposure, confidence) : Infinity,
+				high: unit === 'bytes' && !profile.isLacking
+					? unseenBytes(exposure, confidence)
+					: Infinity,
 			};
 		// One more sample point stands for R bytes, or for R / z allocations of mean size
 		// z.
@@ -171,7 +173,7 @@ function windowFigures(profile, window, unit) {
 		return {
 			estimate: value,
 			low: Math.max(low, unit === 'count' ? samples : 0),
-			high,
+			high: profile.isLacking ? Infinity : high,
 			samples,
 		};
 	});

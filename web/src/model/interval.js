@@ -13,6 +13,7 @@
 import { takeMaxima, withinBounds } from './pinned.js';
 import { gammaInverse, gammaLaw, gammaLower, gammaTail } from './special.js';
 import {
+	LACKING,
 	Tallies,
 	BYTES,
 	COUNT,
@@ -326,9 +327,10 @@ function truncatedTail(tallies, row, tail) {
  * @param {number} quantity
  * @param {number} confidence
  * @param {boolean} discovered
+ * @param {boolean} [isOpen]  true: it counts as a group that lacks nothing
  * @returns {{ low: number, high: number, method: Method }}
  */
-export function intervalOf(tallies, row, quantity, confidence, discovered) {
+export function intervalOf(tallies, row, quantity, confidence, discovered, isOpen = false) {
 	const d = tallies.data;
 	const base = row * STRIDE;
 	const tail = (1 - confidence) / 2;
@@ -339,6 +341,11 @@ export function intervalOf(tallies, row, quantity, confidence, discovered) {
 
 	if (!tallies.hasError(row, quantity))
 		return { low: 0, high: Infinity, method: 'unknown' };
+	if (d[base + LACKING] > 0 && !isOpen)
+		return {
+			...intervalOf(tallies, row, quantity, confidence, discovered, true),
+			high: Infinity,
+		};
 	const isWhole = reserve === 0 && (d[base + COUNTED] > 0 || tallies.seen(row, BYTES) > 0.5);
 
 	if (d[base + SAMPLES] === 0 && !isWhole) {

@@ -48,8 +48,8 @@ class SampleCounts {
 	 * @param {Profile} profile
 	 * @param {number} exposure
 	 */
-	tallies({ classes, edges }, exposure) {
-		const rows = new Tallies(edges.length, exposure);
+	tallies({ classes, edges, isLacking }, exposure) {
+		const rows = new Tallies(edges.length, exposure).lacking(isLacking);
 		const now = new Float64Array(this.classCount);
 
 		for (let edge = 0; edge < edges.length; edge++)

@@ -122,6 +122,7 @@ function makeLook(profile, look, spread) {
 			hasHeld: held.some(Boolean),
 			classes: classesOf(look, counts),
 			looks: [],
+			isLacking: false, // its bound says that
 			bound: {
 				limit: typeof look.limit_bytes === 'number' ? look.limit_bytes : Infinity,
 				changed: typeof look.changed_bytes === 'number' ? look.changed_bytes : 0,

@@ -62,6 +62,8 @@ import { makeLooks } from './pinned.js';
  * @property {import('./pinned.js').PinnedLook[]} looks  the blocks of looks, which are profiles of
  *                                   pinned memory
  * @property {import('./pinned.js').Bound | null} bound  of pinned memory; null: other memory
+ * @property {boolean} isLacking      objects may be missing: classes.lacking says of which classes,
+ *                                   and groups of any heap are lower bounds
  *
  * @typedef {object} Owners           processes and threads that allocated; number 0 is unknown
  * @property {'threads' | 'processes' | 'none'} kept   the owners that cells name
@@ -208,10 +210,32 @@ export function makeProfile(data) {
 			(/** @type {{ pid: number, edge: number }} */ { pid, edge }) => [String(pid), edge])),
 		looks: [],
 		bound: null,
+		isLacking: isLacking(data),
 	};
 
+	profile.classes.lacking = lackingClasses(data, profile.classes.kind);
 	profile.looks = makeLooks(profile, spread);
 	return profile;
+}
+
+/** @param {Json} data */
+const isLacking = ({ meta }) => meta?.is_incomplete === true || meta?.lacks_java_objects === true;
+
+/**
+ * 1 for classes whose sums are lower bounds: all, or those that may be Java objects.
+ *
+ * @param {Json} data
+ * @param {Float64Array} kind  of classes
+ */
+function lackingClasses(data, kind) {
+	/** @param {number} of */
+	const heapOf = (of) => data.heaps?.[data.kind_parts?.heap?.[of]];
+	/** @param {number} of */
+	const mayBeJava = (of) => ['java', '[not kept]', undefined].includes(heapOf(of));
+
+	return kind.map((of) =>
+		data.meta?.is_incomplete === true ||
+			(data.meta?.lacks_java_objects === true && mayBeJava(of)) ? 1 : 0);
 }
 
 const CLASS_COLUMNS = [

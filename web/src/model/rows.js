@@ -190,7 +190,7 @@ function rowsOfCells(selection, by) {
 			if (figure === undefined) {
 				const { key, own, doubt } = shown[i];
 				const tally = own < 0
-					? new Tallies(1, selection.exposure, profile.bound)
+					? new Tallies(1, selection.exposure, profile.bound).lacking(profile.isLacking)
 					: groups.tally(own, side);
 
 				figure = figureOf(tally, 0, quantity, confidence, isDiscovered(selection, by, key),

@@ -25,7 +25,8 @@ export const SAMPLED = 23;
 export const PER_BYTE = 24;
 export const UNBOUNDED = 25;
 export const COUNTED = 26;
-export const STRIDE = 27;
+export const LACKING = 27;
+export const STRIDE = 28;
 
 export const SEEN = 0;
 export const VALUE = 1;
@@ -53,6 +54,18 @@ export class Tallies {
 		if (exposure === 1)
 			for (let row = 0; row < length; row++)
 				this.data[row * STRIDE + COUNTED] = 1;
+	}
+
+	/**
+	 * Makes the rows lower bounds: objects may be missing, and no sample tells of them.
+	 * @param {boolean} isLacking  false changes nothing
+	 * @returns {Tallies} this
+	 */
+	lacking(isLacking) {
+		if (isLacking)
+			for (let row = 0; row < this.length; row++)
+				this.data[row * STRIDE + LACKING] = 1;
+		return this;
 	}
 
 	/**
@@ -89,6 +102,8 @@ export class Tallies {
 		raise(d, base + RESERVE + 1, classes.reserve_count[of]);
 		raise(d, base + SAMPLED, classes.reserve_bytes[of]);
 		raise(d, base + PER_BYTE, classes.per_byte[of]);
+		if (classes.lacking)
+			raise(d, base + LACKING, classes.lacking[of]);
 	}
 
 	/**
