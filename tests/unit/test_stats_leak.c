@@ -402,6 +402,21 @@ TEST(what_was_freed_at_no_known_time_makes_growth_no_likelier)
 	CHECK_EQ_U64(gg_leak_class_of(&leak, false, 0.95), GG_LEAK_UNCLEAR);
 }
 
+TEST(samples_of_unknown_error_do_not_show_growth)
+{
+	struct gg_leak leak;
+
+	gg_leak_init(&leak, 0x1p19);
+	for (int i = 0; i < 100; i++)
+		gg_leak_add(&leak, 0.01 * i, INFINITY,
+		            &(const struct gg_draw){ .scheme = GG_SCHEME_BIASED,
+		                                     .sampling_interval = 0x1p19,
+		                                     .sample_point_count = 1 },
+		            1 << 22);
+	gg_leak_finish(&leak);
+	CHECK(isnan(gg_leak_p_value(&leak)) && judge(&leak) == GG_LEAK_NEVER_FREED);
+}
+
 TEST(cohorts_add_up_to_what_is_live)
 {
 	struct gg_leak leak;

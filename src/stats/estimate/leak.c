@@ -188,12 +188,13 @@ static double kendall_p_value(const double *levels)
 
 /*
  * Returns the p-value of growth.  It is two-sided, which is twice as strict as "it grew" requires.
+ * NaN if the error of either side is unknown.
  */
 static double growth_p_value(const struct gg_tally *lost, const struct gg_tally *gained)
 {
 	struct gg_difference d = gg_difference_of(lost, gained, GG_BYTES, 1, 0.95);
 
-	return d.value > 0 ? d.p_value : 1;
+	return d.value > 0 || isnan(d.p_value) ? d.p_value : 1;
 }
 
 /* True if the growth would be significant with all of these samples gained. */
@@ -217,8 +218,13 @@ double gg_leak_p_value(const struct gg_leak *leak)
 		if (!is_testable(leak, i))
 			return NAN;
 	p = kendall_p_value(leak->levels);
-	for (int i = 0; i < GG_LEAK_THIRDS; i++)
-		p = fmax(p, growth_p_value(&leak->lost[i], &leak->gained[i]));
+	for (int i = 0; i < GG_LEAK_THIRDS; i++) {
+		double growth = growth_p_value(&leak->lost[i], &leak->gained[i]);
+
+		if (isnan(growth)) /* fmax() would drop it, and the levels alone would decide */
+			return NAN;
+		p = fmax(p, growth);
+	}
 	return p;
 }
 

@@ -80,21 +80,21 @@ void gg_leak_add(struct gg_leak *leak, double allocated, double freed, const str
 void gg_leak_add_vague(struct gg_leak *leak, double from, double to, const struct gg_tally *tally);
 
 /*
- * Completes the sums.  Call it once, after all samples were added and before the functions below.
- */
-/*
  * Adds blocks of which every one was counted: all were allocated at one time, and freed at one time
  * (INFINITY: never).
  */
 void gg_leak_add_exact(struct gg_leak *leak, double allocated, double freed,
                        const struct gg_tally *tally);
 
+/*
+ * Completes the sums.  Call it once, after all samples were added and before the functions below.
+ */
 void gg_leak_finish(struct gg_leak *leak);
 
 /*
  * Returns the p-value of "the group does not grow steadily".  NaN means "not tested": so few
- * samples that no outcome could be significant.  Such rows do not count for the false discovery
- * rate (Gilbert 2005).
+ * samples that no outcome could be significant, or samples whose error is unknown.  Such rows do
+ * not count for the false discovery rate (Gilbert 2005).
  */
 double gg_leak_p_value(const struct gg_leak *leak);
 
