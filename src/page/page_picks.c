@@ -33,10 +33,7 @@ static void take_aggregate(struct gg_page_pick *pick, const struct gg_model *mod
 		pick->born_ns = times->from_ns;
 		if (pick->born_ns < pick->born_least_ns)
 			pick->born_least_ns = pick->born_ns;
-		/* A process had what it left until its end, even if the counts stopped before. */
-		pick->gone_ns = pick->is_left && aggregate->is_exact && !aggregate->is_left
-		                        ? gg_model_exact_until(model, aggregate)
-		                        : times->until_least_ns;
+		pick->gone_ns = times->held_until_ns;
 		pick->gone_least_ns = times->until_least_ns;
 		pick->gone_most_ns = times->until_ns;
 		return;

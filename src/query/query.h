@@ -216,6 +216,11 @@ struct gg_block_times {
 	int64_t from_ns;
 	int64_t until_least_ns; /* the earliest end: estimates count the block until then */
 	int64_t until_ns; /* the latest one, for upper ends; GG_TIME_NONE: it is live at the end */
+	/*
+	 * The end for readers without bounds: until_least_ns, but a process had the exact blocks
+	 * that it left until its end, even if the counts stopped before.
+	 */
+	int64_t held_until_ns;
 };
 typedef void gg_block_visit(const struct gg_model_sample *sample,
                             const struct gg_profile_aggregate *aggregate,

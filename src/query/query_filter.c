@@ -765,6 +765,14 @@ struct gg_block gg_query_block_of_aggregate(const struct gg_query_filter *filter
 		                  .until_least_ns = aggregate->to_ns - bucket + 1 };
 }
 
+int64_t gg_query_filter_held_until(const struct gg_query_filter *filter,
+                                   const struct gg_profile_aggregate *aggregate)
+{
+	if (aggregate->is_exact && !aggregate->is_left && aggregate->to_ns == GG_TIME_NONE)
+		return exact_until(filter, aggregate);
+	return gg_query_block_of_aggregate(filter, aggregate).until_least_ns;
+}
+
 /* True if some events of [from_ns, to_ns] were before the moment and others after it. */
 static bool cuts(int64_t from_ns, int64_t to_ns, int64_t moment_ns)
 {
@@ -788,9 +796,12 @@ static bool is_placed(const struct gg_query_filter *filter,
 	const struct gg_query *query = &filter->query;
 	int64_t bucket = aggregate_bucket(aggregate), from = aggregate->from_ns, to = from + bucket;
 
+	/* An heir that nobody saw may hold at the end what the process had freed. */
+	if (query->metric == GG_METRIC_LIVE && is_at_the_end(filter))
+		return aggregate->to_ns == GG_TIME_NONE ||
+		       gg_query_filter_gone(filter, aggregate) != GG_TIME_NONE;
 	if (query->metric == GG_METRIC_LIVE)
-		return is_at_the_end(filter) ||
-		       !(cuts(from, to, query->to_ns) ||
+		return !(cuts(from, to, query->to_ns) ||
 		         (aggregate->to_ns != GG_TIME_NONE &&
 		          cuts(aggregate->to_ns - bucket, gg_query_filter_gone(filter, aggregate),
 		               query->to_ns)));

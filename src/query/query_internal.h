@@ -83,6 +83,10 @@ struct gg_block gg_query_block_of_aggregate(const struct gg_query_filter *filter
 int64_t gg_query_filter_gone(const struct gg_query_filter *filter,
                              const struct gg_profile_aggregate *aggregate);
 
+/* struct gg_block_times, held_until_ns. */
+int64_t gg_query_filter_held_until(const struct gg_query_filter *filter,
+                                   const struct gg_profile_aggregate *aggregate);
+
 /* True if the selected processes did more in (from_ns, to_ns] than their samples tell. */
 bool gg_query_filter_is_incomplete(const struct gg_query_filter *filter, int64_t from_ns,
                                    int64_t to_ns);

@@ -142,7 +142,8 @@ int gg_query_each_pinned(const struct gg_model *model, const struct gg_query *qu
 
 static struct gg_block_times times_of(const struct gg_block *block)
 {
-	return (struct gg_block_times){ block->from_ns, block->until_least_ns, block->until_ns };
+	return (struct gg_block_times){ block->from_ns, block->until_least_ns, block->until_ns,
+		                        block->until_least_ns };
 }
 
 int gg_query_blocks(const struct gg_model *model, const struct gg_query *query,
@@ -172,6 +173,7 @@ int gg_query_blocks(const struct gg_model *model, const struct gg_query *query,
 			continue;
 		block = gg_query_block_of_aggregate(&filter, &aggregates[i]);
 		times = times_of(&block);
+		times.held_until_ns = gg_query_filter_held_until(&filter, &aggregates[i]);
 		visit(NULL, &aggregates[i], &times, context);
 	}
 	gg_query_filter_close(&filter);

@@ -39,13 +39,11 @@ static struct gg_extract_block block_of_aggregate(const struct gg_model *model,
                                                   const struct gg_profile_aggregate *aggregate,
                                                   const struct gg_block_times *times)
 {
-	bool is_left = aggregate->to_ns == GG_TIME_NONE && !aggregate->is_left;
-	/* These formats have no bounds, and a process had what it left until its end. */
-	int64_t free_ns = is_left ? gg_model_exact_until(model, aggregate) : times->until_least_ns;
-
 	return (struct gg_extract_block){
 		.alloc_ns = times->from_ns,
-		.free_ns = free_ns > times->from_ns ? free_ns : times->from_ns,
+		/* These formats have no bounds. */
+		.free_ns = times->held_until_ns > times->from_ns ? times->held_until_ns
+		                                                 : times->from_ns,
 		.bytes = gg_fixed_value(aggregate->sums.bytes),
 		.count = gg_fixed_value(aggregate->sums.count),
 		.process = aggregate->process,

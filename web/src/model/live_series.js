@@ -113,17 +113,14 @@ export function eachLiveSpan(profile, part, nodes, live, doubted) {
 		}
 		if (visit === live)
 			span(live, cell, born + 1, last);
-		if (doubt?.heirs[cell] === 1) {
-			if (
-				goneBin[cell] - doubt.sooner[cell] < binCount &&
-				goneBin[cell] + doubt.later[cell] >= binCount
-			)
-				span(doubted, cell, binCount, binCount);
-			else if (isAtEnd)
-				span(visit, cell, binCount, binCount);
-		} else if (isAtEnd) {
-			span(visit, cell, binCount, binCount);
-		}
+		// Heirs that nobody saw may hold it at the end, where its own process does not.
+		const mayLast =
+			doubt?.heirs[cell] === 1 &&
+			goneBin[cell] - doubt.sooner[cell] < binCount &&
+			goneBin[cell] + doubt.later[cell] >= binCount;
+
+		if (mayLast || isAtEnd)
+			span(mayLast ? doubted : visit, cell, binCount, binCount);
 	}
 }
 
