@@ -44,6 +44,22 @@ const char gg_schema_contents[] =
 	"  (16, 'exact');\n";
 
 /* The sum of a variance over the rows for which `of` is true.  It is NULL if one of them is. */
+/*
+ * The time until which an heir that nobody saw may hold what a process held from begin to end, or 0
+ * (query/unseen_heirs.h).  `block`: the sample; null: unknown ones.
+ */
+#define HEIR_UNTIL(process, begin, end, block)                                              \
+	"coalesce((select max(heir.until_ns) from heir where heir.ancestor = " process "\n" \
+	"      and heir.fork_most_ns >= " begin " and heir.fork_least_ns <= " end "\n"      \
+	"      and not exists (select 1 from sample as c where c.origin = " block "\n"      \
+	"        and c.process = heir.heir)), 0)"
+
+/* The time from which a row of coarse may have been allocated. */
+#define FIRST_NS(row)                                                                  \
+	"iif(lost & 8, coalesce((select before_ns from tick where tick.process = " row \
+	".process\n"                                                                   \
+	"        and tick.time_ns = " row ".from_ns), -1), from_ns)"
+
 #define KNOWN_SUM(of, value) \
 	"iif(sum(" of " and " value " is null), null, sum(iif(" of ", " value ", 0.0)))"
 
@@ -287,6 +303,41 @@ const char gg_schema_views[] =
 	"  bucket(number, time_ns) as (\n"
 	"    select 1, end / 100.0 from span\n"
 	"    union all select number + 1, end * (number + 1) / 100.0 from bucket, span where number < 100),\n"
+	/* Forked processes that held blocks which they have no samples of (query/unseen_heirs.h). */
+	"  forked as materialized (\n"
+	"    select process.id, parent, start_ns, until_ns,\n"
+	"      coalesce(sum(iif(name in ('samples inherited', 'samples held by an idle child'), value, 0)), 0)\n"
+	"        as inherited,\n"
+	"      max(name = 'samples held by an idle child' and value > 0) as is_idle,\n"
+	"      max(name = 'forked processes that were not noted' and value > 0) as has_unnoted\n"
+	"    from process join v_process_end on v_process_end.process = process.id\n"
+	"      join counter on counter.process = process.id group by process.id),\n"
+	"  pair(heir, forked, until_ns) as (\n"
+	"    select id, id, coalesce(until_ns, 1 << 62) from forked where inherited > (\n"
+	"      select count(*) from sample where sample.process = forked.id and origin is not null) + (\n"
+	"      select coalesce(sum(samples), 0) from coarse where coarse.process = forked.id\n"
+	"        and coalesce(lost, 0) & 9 = 0)\n"
+	"    union\n"
+	"    select heir, parent, pair.until_ns from pair join forked on forked.id = pair.forked\n"
+	"    where inherited > 0),\n"
+	"  heir(ancestor, heir, fork_least_ns, fork_most_ns, until_ns) as materialized (\n"
+	"    select parent, heir, iif(is_idle, start_ns, coalesce((select max(t_alloc) from sample\n"
+	"        where sample.process = forked.id and origin <> sample.id), -1)),\n"
+	"      start_ns + 10000000, pair.until_ns\n"
+	"    from pair join forked on forked.id = pair.forked where parent > 0 and inherited > 0\n"
+	"    union all\n"
+	"    select forked.id, 0, forked.start_ns, coalesce(process.end_ns, 1 << 62), 1 << 62\n"
+	"    from forked join process using (id) where has_unnoted),\n"
+	/* What exact counts have at a tick came after the tick before. */
+	"  tick as materialized (\n"
+	"    select process, time_ns, lag(time_ns) over (partition by process order by time_ns) as before_ns\n"
+	"    from (\n"
+	"      select process, from_ns as time_ns from coarse where lost & 8 and exists (select 1 from heir)\n"
+	"      union select process, to_ns from coarse\n"
+	"      where lost & 8 and to_ns is not null and exists (select 1 from heir))),\n"
+	"  ending as (\n"
+	"    select coarse.*, until_ns from coarse join v_process_end using (process)\n"
+	"    where to_ns is null and until_ns is not null and coalesce(lost, 0) & 10 = 8),\n"
 	"  change(at, number, live_bytes, live_count, allocated_bytes, allocated_count, possible_bytes) as (\n"
 	"    select begin_ns, min(99, begin_ns * 100 / end) + 1, bytes, count,\n"
 	"      iif(origin is null, bytes, 0), iif(origin is null, count, 0), bytes from v_block, span\n"
@@ -294,13 +345,17 @@ const char gg_schema_views[] =
 	"    select end_least_ns, min(99, end_least_ns * 100 / end) + 1, -bytes, -count, 0, 0, 0\n"
 	"    from v_block, span where end_least_ns is not null\n"
 	"    union all\n"
-	"    select end_ns, min(99, end_ns * 100 / end) + 1, 0, 0, 0, 0, -bytes from v_block, span\n"
-	"    where end_ns is not null\n"
+	"    select last_ns, min(99, last_ns * 100 / end) + 1, 0, 0, 0, 0, -bytes from span, (\n"
+	"      select bytes, max(end_ns, " HEIR_UNTIL("process", "t_alloc", "end_ns", "v_block.id") ")\n"
+	"        as last_ns from v_block where end_ns is not null)\n"
+	"    where last_ns < 1 << 62\n"
 	"    union all\n"
 	"    select from_ns, min(99, from_ns * 100 / end) + 1, 0, 0, 0, 0, bytes from coarse, span\n"
 	"    union all\n"
-	"    select to_ns, min(99, to_ns * 100 / end) + 1, 0, 0, 0, 0, -bytes from coarse, span\n"
-	"    where to_ns is not null\n"
+	"    select last_ns, min(99, last_ns * 100 / end) + 1, 0, 0, 0, 0, -bytes from span, (\n"
+	"      select bytes, max(to_ns, iif(lost > 0, " HEIR_UNTIL("process", FIRST_NS("coarse"), "to_ns", "null") ", 0))\n"
+	"        as last_ns from coarse where to_ns is not null)\n"
+	"    where last_ns < 1 << 62\n"
 	"    union all\n"
 	/* An exact process held at its end what came in its last tick. */
 	"    select came_ns, min(99, came_ns * 100 / end) + 1,\n"
@@ -315,9 +370,12 @@ const char gg_schema_views[] =
 	"    from coarse, span where to_ns - from_ns > 2 * bucket_ns\n"
 	"    union all\n"
 	/* Exact blocks end with their process, as samples do. */
-	"    select until_ns, min(99, until_ns * 100 / end) + 1, -bytes, -count, 0, 0, -bytes\n"
-	"    from coarse join v_process_end on v_process_end.process = coarse.process, span\n"
-	"    where to_ns is null and until_ns is not null and coalesce(lost, 0) & 10 = 8),\n"
+	"    select until_ns, min(99, until_ns * 100 / end) + 1, -bytes, -count, 0, 0, 0 from span, ending\n"
+	"    union all\n"
+	"    select last_ns, min(99, last_ns * 100 / end) + 1, 0, 0, 0, 0, -bytes from span, (\n"
+	"      select bytes, max(until_ns, " HEIR_UNTIL("process", FIRST_NS("ending"), "until_ns", "null") ") as last_ns\n"
+	"      from ending)\n"
+	"    where last_ns < 1 << 62),\n"
 	"  most(number, most_bytes) as (\n"
 	"    select number, max(live) from (\n"
 	"      select number, sum(live_bytes) over (order by at) as live from change) group by number),\n"

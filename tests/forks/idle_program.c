@@ -7,7 +7,8 @@
  *            "_at_once" without a pause
  *   OTHERS   processes that begin and end before the idle ones wake up
  *   WAKE     what an idle process does then: frees (all), allocates, or dies (by SIGKILL); or soon,
- *            which means that it exits SOON_US after its ancestor's last free, and is not woken
+ *            which means that it exits SOON_US after its ancestor's last free, and is not woken; or
+ *            never, which means that all processes wait until they are killed
  *   WORKERS  idle processes
  *
  * With the only argument `late`, a process allocates BLOCKS blocks and is killed at once.
@@ -191,6 +192,8 @@ int main(int argc, char **argv)
 	wait_for(done[0]);
 	if (is(end, "exits") || is(end, "is_killed"))
 		waitpid(first, NULL, 0);
+	while (strcmp(wake, "never") == 0)
+		pause();
 	usleep(PAUSE_US);
 	others(atoi(argv[2]));
 	usleep(PAUSE_US);

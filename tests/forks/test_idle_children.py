@@ -10,12 +10,16 @@ GEIGER, IDLE_PROGRAM: programs.
 
 import concurrent.futures
 import csv
+import glob
 import io
 import json
 import os
+import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 
 GEIGER = os.environ["GEIGER"]
 PROGRAM = os.environ["IDLE_PROGRAM"]
@@ -48,6 +52,14 @@ def row_of(data, function):
         if row["function"] == function:
             return row["self"]
     return {"low": 0, "estimate": 0, "high": 0}
+
+
+def check_possible(name, profile, from_ns, until_ns):
+    """The blocks may live at each moment of v_timeline between the two."""
+    least, = query(profile, "select min(possible_bytes) from v_timeline"
+                            f" where time_ns > {from_ns} and time_ns < {until_ns}")[0]
+    if least is None or not BYTES <= least <= BYTES + OTHERS_BYTES:
+        complain(name, f"possible_bytes is {least}, not {BYTES}")
 
 
 class Run:
@@ -168,6 +180,7 @@ def a_child_that_ends_soon_is_in_the_upper_end(folder):
     for milliseconds in (1, 10, 20):
         r.holds(f"live {milliseconds} ms after the free",
                 row_of(r.at(r.freed_ns() + milliseconds * 1000000), "in_ancestor"))
+    check_possible("soon, v_timeline", r.profile, r.freed_ns(), r.freed_ns() + 25000000)
 
 
 def exact_counts_do_not_deny_what_lives_on(folder):
@@ -182,6 +195,7 @@ def exact_counts_do_not_deny_what_lives_on(folder):
         held = row_of(report(profile, "--at", f"{moment_ns}ns"), "in_ancestor")
         if not (held["low"] == 0 and held["high"] == BYTES):
             complain(f"exact {end} {wake}", f"{held} at {moment_ns}, not 0 to {BYTES}")
+        check_possible(f"exact {end} {wake}, v_timeline", profile, moment_ns - 50000000, moment_ns)
 
 
 def exact_counts_have_the_last_tick(folder):
@@ -194,12 +208,55 @@ def exact_counts_have_the_last_tick(folder):
         complain("the last tick", f"the peak is {peak}, in v_timeline {chart}, not {BYTES}")
 
 
+def live_of(profile, name):
+    """The live memory of the ancestor, and whether a note tells of forked processes."""
+    data = report(profile, "-m", "live")
+    if "forked process" not in " ".join(data["notes"]) and name != "a killed recorder":
+        complain(name, f"no note of {data['notes']} tells of forked processes")
+    return row_of(data, "in_ancestor")
+
+
+def a_recorder_that_is_killed_leaves_heirs_in_upper_ends(folder):
+    """Neither its profile nor a salvage denies what the idle processes hold."""
+    profile = os.path.join(folder, "killed.geiger")
+    command = [GEIGER, "record", "-q", "-i", "1", "-o", profile, "--", PROGRAM, "frees", "0", "never", "1", "2"]
+    recorder = subprocess.Popen(command, stdout=subprocess.PIPE, start_new_session=True)
+    last_ns = time.monotonic_ns() + 60 * 10**9
+    idle = [int(recorder.stdout.readline()) for _ in range(2)]
+    counted = "select count(*) from counter where name = 'forked processes that were not noted' and value = 2"
+    while query(profile, counted) != [[1]] and time.monotonic_ns() < last_ns:
+        time.sleep(0.1)
+    recorder.kill()
+    recorder.wait()
+    directory, = glob.glob(f"/dev/shm/geiger-session-{recorder.pid}-*")
+    try:
+        held = {"a killed recorder": live_of(profile, "a killed recorder")}
+        for name in ("the idle live", "one idle lives", "all are killed"):
+            salvaged = os.path.join(folder, "salvaged.geiger")
+            subprocess.run([GEIGER, "salvage", "-o", salvaged, directory], check=True, capture_output=True)
+            held[name] = live_of(salvaged, name)
+            if name == "the idle live":
+                os.kill(idle[0], signal.SIGKILL)
+            else:
+                os.killpg(recorder.pid, signal.SIGKILL)
+        for name, interval in held.items():
+            if not (interval["low"] == 0 and interval["high"] == BYTES):
+                complain(name, f"live is {interval}, not 0 to {BYTES}")
+    finally:
+        try:
+            os.killpg(recorder.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        shutil.rmtree(directory)
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
         for test in (an_idle_child_counts_once_whatever_its_ancestor_does,
                      siblings_of_an_ancestor_that_is_gone_are_its_children,
                      workers_that_are_killed_idle_hold_what_they_inherited, a_child_that_ends_soon_is_in_the_upper_end,
-                     exact_counts_do_not_deny_what_lives_on, exact_counts_have_the_last_tick):
+                     exact_counts_do_not_deny_what_lives_on, exact_counts_have_the_last_tick,
+                     a_recorder_that_is_killed_leaves_heirs_in_upper_ends):
             before = failed
             test(folder)
             if failed == before:

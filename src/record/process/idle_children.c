@@ -54,6 +54,7 @@ struct gg_idle_child {
 		over_scan; /* the number of the last scan for new regions before that was noticed */
 	bool is_settled;   /* what it held is in the profile; only its end may change */
 	bool is_waited_for; /* its parent waited for it */
+	bool is_told;       /* unsettled_child_count of its ancestor has it */
 	/* CLOCK_MONOTONIC: when it was last known to be idle; an upper bound of its end. */
 	uint64_t idle_ns, end_ns;
 	uint64_t examined_ns;
@@ -69,6 +70,29 @@ static void close_child(struct gg_idle_child *child)
 	if (child->region_fd >= 0)
 		close(child->region_fd);
 	child->pidfd = child->region_fd = -1;
+}
+
+/* Writes how many children of the process may hold what it inherited to them, until the end. */
+static void write_unseen(struct gg_process_set *set, const struct gg_lineage_process *ancestor)
+{
+	gg_profile_writer_keep(
+		set->writer, gg_profile_put_counter(
+				     set->writer->profile, ancestor->id,
+				     gg_region_counter_name(GG_COUNT_UNNOTED_CHILDREN),
+				     ancestor->unseen_child_count + ancestor->unsettled_child_count,
+				     set->writer->error));
+}
+
+/* Counts the child among those of its ancestor that are not settled, or no more. */
+static void tell(struct gg_process_set *set, struct gg_idle_child *child, bool is_unsettled)
+{
+	struct gg_lineage_process *ancestor = gg_lineage_at(&set->targets.lineage, child->ancestor);
+
+	if (child->is_told == is_unsettled)
+		return;
+	child->is_told = is_unsettled;
+	ancestor->unsettled_child_count += is_unsettled ? 1 : UINT64_MAX;
+	write_unseen(set, ancestor);
 }
 
 static void free_child(struct gg_idle_child *child)
@@ -100,19 +124,6 @@ static struct gg_target *find_target(const struct gg_process_set *set, uint32_t 
 
 /* --- new ones --- */
 
-/* The earliest and the latest start that the kernel can tell of the child, in its ticks. */
-static void ticks_of(const struct gg_session_fork *fork, uint64_t *ret_least, uint64_t *ret_most)
-{
-	uint64_t suspended_ns = gg_clock_suspended_ns(), tick_ns = GG_NS_PER_S / 100;
-	long ticks_per_second = sysconf(_SC_CLK_TCK);
-
-	if (ticks_per_second > 0)
-		tick_ns = GG_NS_PER_S / (uint64_t)ticks_per_second;
-	*ret_least = (fork->fork_ns + suspended_ns) / tick_ns;
-	*ret_most = (fork->noted_ns + suspended_ns) / tick_ns + 1;
-	*ret_least -= *ret_least > 0;
-}
-
 /*
  * False if idle children have a quarter of the recorder's descriptors, because active processes
  * need the others.  Further children are polled, and count in upper ends alone.
@@ -140,7 +151,7 @@ static void open_child(const struct gg_process_set *set, struct gg_idle_child *c
 	if (may_open(set))
 		child->pidfd = gg_member_open_pidfd(child->fork.pid);
 	child->start_ticks = gg_process_alive_start_ticks(child->fork.pid);
-	ticks_of(&child->fork, &least, &most);
+	gg_process_alive_ticks_between(child->fork.fork_ns, child->fork.noted_ns, &least, &most);
 	if (child->start_ticks >= least && child->start_ticks <= most)
 		return;
 	child->is_elsewhere = child->start_ticks != 0 && child->start_ticks < least;
@@ -271,6 +282,7 @@ uint32_t gg_idle_children_take(struct gg_process_set *set, const struct gg_regio
 			continue;
 		if (child->fork.fork_ns == header->fork_ns) {
 			id = wake(set, child);
+			tell(set, child, false);
 			*link = child->next;
 			free_child(child);
 			return id;
@@ -553,11 +565,7 @@ static void count_unseen(struct gg_process_set *set, struct gg_lineage_process *
 		return;
 	ancestor->unseen_child_count++;
 	set->writer->counts.unnoted_child_count++;
-	gg_profile_writer_keep(
-		set->writer,
-		gg_profile_put_counter(set->writer->profile, ancestor->id,
-	                               gg_region_counter_name(GG_COUNT_UNNOTED_CHILDREN),
-	                               ancestor->unseen_child_count, set->writer->error));
+	write_unseen(set, ancestor);
 }
 
 static bool may_search(const struct gg_process_set *set)
@@ -636,12 +644,15 @@ static void settle_ended(struct gg_process_set *set, bool all)
 		              gg_clock_monotonic_ns() - child->end_ns > CORRECTED_NS;
 
 		if (is_old || (!child->is_settled && settle_if_due(set, child, all))) {
+			tell(set, child, false);
 			*link = child->next;
 			free_child(child);
 			continue;
 		}
 		if (child->is_settled)
 			close_child(child);
+		if (child->record.id != 0)
+			tell(set, child, false);
 		link = &child->next;
 	}
 }
@@ -652,6 +663,26 @@ void gg_idle_children_watch(struct gg_process_set *set)
 		return;
 	find_ends(set);
 	settle_ended(set, false);
+}
+
+void gg_idle_children_tell(struct gg_process_set *set)
+{
+	struct gg_idle_child *child = set->idle_children;
+
+	for (; child != NULL && set->writer->status == 0; child = child->next) {
+		const struct gg_lineage_process *ancestor = gg_lineage_at(&set->targets.lineage,
+		                                                          child->ancestor);
+		struct gg_target *target;
+
+		if (ancestor == NULL || child->is_told || child->record.id != 0 ||
+		    !has_outlived(set, child))
+			continue;
+		target = find_target(set, child->ancestor);
+		if (target != NULL)
+			gg_target_tell_lineage(target);
+		if (ancestor->has_samples)
+			tell(set, child, true);
+	}
 }
 
 void gg_idle_children_finish(struct gg_process_set *set)

@@ -27,6 +27,8 @@
  *           ones count in upper ends.
  * Long      a child that is idle for ten minutes is written then, and its end later.  If it wakes
  *           up, its process in the profile becomes that of its region.
+ * Killed    a recorder that is killed settles no child.  So each commit has the number of those that
+ *           may hold blocks which their ancestors freed or left: these count in upper ends.
  * Misses    children of a bare clone(), which runs no code of the agent.
  * Threads   one owner at a time.
  */
@@ -39,6 +41,9 @@ void gg_idle_children_read(struct gg_process_set *set);
 
 /* Writes the children that have ended.  Call it each round after the rings were read. */
 void gg_idle_children_watch(struct gg_process_set *set);
+
+/* Writes what the profile needs if nothing more is written.  Call it before each commit. */
+void gg_idle_children_tell(struct gg_process_set *set);
 
 /*
  * The process of that pid is still creating its region.  It is not settled in this round, because

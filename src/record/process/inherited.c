@@ -263,6 +263,14 @@ int gg_inherited_take(struct gg_target *target, struct gg_error *error)
 	if (status < 0)
 		return status;
 	target->tells_inherited = gg_region_view_tells_inherited(&view);
+	/* The end of the process writes it as well, but nobody writes that if the recorder dies. */
+	if (view.header.counters[GG_COUNT_INHERITED] > 0)
+		gg_profile_writer_keep(
+			target->writer,
+			gg_profile_put_counter(target->writer->profile, target->id,
+		                               gg_region_counter_name(GG_COUNT_INHERITED),
+		                               view.header.counters[GG_COUNT_INHERITED],
+		                               target->writer->error));
 	/* Reconciling may add samples to the processes, so the best ancestor may change. */
 	target->ancestor = find_ancestor(target, &view);
 	reconcile_ancestors(target, &view);

@@ -40,6 +40,8 @@ struct gg_lineage_process {
 	enum gg_scheme scheme;
 	int64_t end_ns;              /* session time; INT64_MAX: it lives, or lived on */
 	uint64_t unseen_child_count; /* children of which nobody knows when they ended */
+	/* Idle children that would be such if the recorder were killed now. */
+	uint64_t unsettled_child_count;
 };
 
 struct gg_lineage {

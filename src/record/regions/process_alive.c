@@ -10,6 +10,8 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
+#include "base/time_units.h"
 #include "record/process/proc_file.h"
 #include "region/region_file.h"
 
@@ -143,4 +145,17 @@ int gg_process_alive_exit_status(uint32_t pid, uint64_t start_ticks)
 		return -1;
 	last = strrchr(text.data, ' ');
 	return last != NULL && atoi(last + 1) != 0 ? atoi(last + 1) : -1;
+}
+
+void gg_process_alive_ticks_between(uint64_t from_ns, uint64_t to_ns, uint64_t *ret_least,
+                                    uint64_t *ret_most)
+{
+	uint64_t suspended_ns = gg_clock_suspended_ns(), tick_ns = GG_NS_PER_S / 100;
+	long ticks_per_second = sysconf(_SC_CLK_TCK);
+
+	if (ticks_per_second > 0)
+		tick_ns = GG_NS_PER_S / (uint64_t)ticks_per_second;
+	*ret_least = (from_ns + suspended_ns) / tick_ns;
+	*ret_most = (to_ns + suspended_ns) / tick_ns + 1;
+	*ret_least -= *ret_least > 0;
 }

@@ -36,6 +36,13 @@ uint32_t gg_process_alive_innermost_pid(uint32_t pid);
 uint64_t gg_process_alive_start_ticks(uint32_t pid);
 
 /*
+ * The earliest and the latest start that the kernel can tell of a process that began between the
+ * two times of CLOCK_MONOTONIC, in its ticks.
+ */
+void gg_process_alive_ticks_between(uint64_t from_ns, uint64_t to_ns, uint64_t *ret_least,
+                                    uint64_t *ret_most);
+
+/*
  * Returns how a process ended whose parent has not waited for it yet, as waitpid() does; -1: its
  * parent has, it lives, or the caller may not know.
  */

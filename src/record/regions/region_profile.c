@@ -32,6 +32,7 @@
 #include "record/process/final_state.h"
 #include "record/process/inherited.h"
 #include "record/process/proc_file.h"
+#include "record/regions/noted_forks.h"
 #include "record/regions/process_alive.h"
 #include "record/regions/region_list.h"
 #include "record/regions/unfinished_profiles.h"
@@ -63,15 +64,15 @@ struct beside_regions {
 	int path_count;
 };
 
-/* A directory that may have files of collections. */
-struct collections_directory {
+/* A directory that may have files beside the regions (region/session_files.h). */
+struct session_directory {
 	const char *path; /* without a 0 byte behind it */
 	size_t length;
 	const struct gg_region_header *header; /* of its earliest region, for the clock */
 };
 
-struct collections_directories {
-	GG_ARRAY(struct collections_directory) list;
+struct session_directories {
+	GG_ARRAY(struct session_directory) list;
 };
 
 /* Returns the profile's id of the latest process that had this pid; 0: there is no such process. */
@@ -300,13 +301,13 @@ static int add_runtimes(struct gg_profile_writer *writer, const struct gg_diagno
 	return status;
 }
 
-static int add_directory(struct collections_directories *directories, const char *path,
-                         size_t length, const struct gg_region_header *header)
+static int add_directory(struct session_directories *directories, const char *path, size_t length,
+                         const struct gg_region_header *header)
 {
-	struct collections_directory added = { path, length, header };
+	struct session_directory added = { path, length, header };
 
 	for (size_t i = 0; i < directories->list.count; i++) {
-		const struct collections_directory *known = &directories->list.items[i];
+		const struct session_directory *known = &directories->list.items[i];
 
 		if (known->length == length && memcmp(known->path, path, length) == 0)
 			return 0;
@@ -315,9 +316,8 @@ static int add_directory(struct collections_directories *directories, const char
 }
 
 /* Finds the directories of the regions, and those that were given: a spare has regions alone. */
-static int find_directories(struct collections_directories *directories,
-                            const struct region *regions, uint32_t count,
-                            const struct beside_regions *beside)
+static int find_directories(struct session_directories *directories, const struct region *regions,
+                            uint32_t count, const struct beside_regions *beside)
 {
 	int status = 0;
 
@@ -338,45 +338,71 @@ static int find_directories(struct collections_directories *directories,
 	return status;
 }
 
-static int add_collections_of(struct gg_profile_writer *writer,
-                              const struct collections_directory *directory, int64_t *end_ns)
+/* Opens the directory.  -1: it went after its regions were read; otherwise -ENOMEM. */
+static int open_directory(struct gg_profile_writer *writer,
+                          const struct session_directory *directory)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf path = { 0 };
-	int fd, status;
 
 	gg_buf_append(&path, directory->path, directory->length);
 	if (directory->length == 0) /* of "/x.region" */
 		gg_buf_append_text(&path, "/");
-	if (path.failed)
-		return gg_error_memory(writer->error, "salvage");
-	fd = open(gg_buf_text(&path), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0)
-		return 0; /* the regions of it were read before it went */
-	status = gg_collections_write(writer, fd, end_ns);
-	close(fd);
-	return status;
+	if (path.failed) {
+		gg_profile_writer_keep(writer, gg_error_memory(writer->error, "salvage"));
+		return -1;
+	}
+	return open(gg_buf_text(&path), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
+/* Notes which blocks children without a region may hold. */
+static void note_forks(struct gg_profile_writer *writer, const struct gg_noted_fork_counts *counts)
+{
+	if (counts->child_count > 0)
+		gg_profile_writer_note(
+			writer,
+			"%llu forked process%s had no region.  Blocks that their parents freed or "
+			"left count in upper ends, because nobody knows when the children ended.",
+			(unsigned long long)counts->child_count,
+			counts->child_count == 1 ? "" : "es");
+	if (counts->orphan_count > 0)
+		gg_profile_writer_note(
+			writer,
+			"%llu forked process%s may hold blocks of processes whose regions are "
+			"gone: not in this profile.  The recorder's own profile has them.",
+			(unsigned long long)counts->orphan_count,
+			counts->orphan_count == 1 ? "" : "es");
 }
 
 /*
- * Adds what garbage collectors of the processes noted.  Their times are of the same boot as the
- * regions beside them.
+ * Adds what garbage collectors of the processes noted, and children that noted their forks.  Times
+ * are of the same boot as the regions beside these files.
  */
-static int add_collections(struct gg_profile_writer *writer,
-                           const struct gg_profile_session *session, const struct region *regions,
-                           uint32_t count, const struct beside_regions *beside, int64_t *end_ns)
+static int add_session_files(struct gg_profile_writer *writer,
+                             const struct gg_profile_session *session, struct gg_target_set *set,
+                             const struct region *regions, uint32_t count,
+                             const struct beside_regions *beside, int64_t *end_ns)
 {
-	struct collections_directories directories = { 0 };
+	struct session_directories directories = { 0 };
 	int status = find_directories(&directories, regions, count, beside);
+	struct gg_noted_fork_counts forks = { 0 };
 
 	if (status < 0)
 		status = gg_error_memory(writer->error, "salvage");
 	for (size_t i = 0; i < directories.list.count && status == 0; i++) {
+		int fd = open_directory(writer, &directories.list.items[i]);
+
+		if (fd < 0)
+			continue;
 		align(writer, session, regions[0].header.start_monotonic_ns,
 		      directories.list.items[i].header);
-		status = add_collections_of(writer, &directories.list.items[i], end_ns);
+		status = gg_collections_write(writer, fd, end_ns);
+		if (status == 0)
+			status = gg_noted_forks_write(writer, &set->lineage, fd, &forks);
+		close(fd);
 	}
+	note_forks(writer, &forks);
 	gg_array_done(&directories.list);
-	return status;
+	return status == 0 ? writer->status : status;
 }
 
 /*
@@ -420,8 +446,8 @@ static int add_regions(struct gg_profile *profile, struct region *regions, uint3
 	}
 	native_count = writer.counts.sample_count;
 	if (status == 0 && beside != NULL)
-		status = add_collections(&writer, &session, regions, count, beside,
-		                         &session.end_ns);
+		status = add_session_files(&writer, &session, &set, regions, count, beside,
+		                           &session.end_ns);
 	if (status == 0 && beside != NULL)
 		status = add_runtimes(&writer, &beside->runtimes, first, &session.end_ns);
 	if (status == 0)

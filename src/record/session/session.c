@@ -190,6 +190,7 @@ static void commit(struct gg_session *s)
 {
 	uint64_t before_ns = gg_clock_thread_ns();
 
+	gg_idle_children_tell(&s->processes);
 	if (gg_profile_writer_commit(&s->writer) == 0)
 		gg_process_set_committed(&s->processes);
 	gg_recorder_costs_add_commit(&s->costs, gg_clock_thread_ns() - before_ns,
