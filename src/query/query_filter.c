@@ -230,20 +230,22 @@ static int64_t until_with_heirs(const struct gg_query_filter *filter,
 static struct gg_block own_block(const struct gg_query_filter *filter,
                                  const struct gg_model_sample *sample)
 {
-	int64_t until_ns = gg_model_sample_until(filter->model, sample), least_ns;
+	int64_t until_ns = gg_model_sample_until(filter->model, sample), least_ns, most_ns;
 
 	if (filter->untils != NULL && sample->free_ns == GG_TIME_NONE)
 		until_ns = filter->untils[sample->process];
 	least_ns = sample->free_ns == GG_TIME_NONE
 	                   ? gg_model_until_least(filter->model, sample->process, until_ns)
 	                   : gg_model_freed_from(filter->model, sample);
+	most_ns = until_with_heirs(filter, sample, until_ns);
 	return (struct gg_block){
 		.from_ns = sample->alloc_ns,
-		.until_ns = until_with_heirs(filter, sample, until_ns),
+		.until_ns = most_ns,
 		.until_least_ns = least_ns,
 		.is_first = true,
 		.is_left = sample->free_ns == GG_TIME_NONE,
 		.left_ns = gg_model_process_end(filter->model, sample->process),
+		.heir_until_ns = most_ns > until_ns ? most_ns : INT64_MIN,
 	};
 }
 
@@ -256,6 +258,8 @@ static void join_block(struct gg_block *block, const struct gg_block *own)
 	if (own->is_left && (!block->is_left || own->left_ns > block->left_ns))
 		block->left_ns = own->left_ns;
 	block->is_left |= own->is_left;
+	if (own->heir_until_ns > block->heir_until_ns)
+		block->heir_until_ns = own->heir_until_ns;
 }
 
 /* A child inherits a block from a holder, so the times of the holders overlap without a gap. */
@@ -596,11 +600,17 @@ static bool is_within(const struct gg_query *query, int64_t time_ns)
 
 static enum answer is_left(const struct gg_query_filter *filter, const struct gg_block *block)
 {
+	/* An heir may have left at its end what its ancestor freed, or left before. */
+	enum answer otherwise = block->heir_until_ns > filter->query.from_ns &&
+	                                        block->from_ns <= filter->query.to_ns
+	                                ? MAYBE
+	                                : NO;
+
 	if (!block->is_left)
-		return NO;
+		return otherwise;
 	if (block->left_ns == GG_TIME_NONE) /* the time is unknown, so it counts at the end */
-		return is_at_the_end(filter) ? YES : NO;
-	return is_within(&filter->query, block->left_ns) ? YES : NO;
+		return is_at_the_end(filter) ? YES : otherwise;
+	return is_within(&filter->query, block->left_ns) ? YES : otherwise;
 }
 
 bool gg_query_filter_is_of_blocks(const struct gg_query_filter *filter)
@@ -724,9 +734,11 @@ static struct gg_block exact_block(const struct gg_query_filter *filter,
 {
 	int64_t stopped_ns = filter->stopped_ns != NULL ? filter->stopped_ns[aggregate->process]
 	                                                : GG_TIME_NONE;
+	int64_t most_ns;
 	struct gg_block block = { .from_ns = aggregate->from_ns + aggregate_bucket(aggregate),
 		                  .until_ns = exact_until(filter, aggregate),
-		                  .left_ns = GG_TIME_NONE };
+		                  .left_ns = GG_TIME_NONE,
+		                  .heir_until_ns = INT64_MIN };
 
 	if (aggregate->to_ns == GG_TIME_NONE) {
 		block.is_left = true;
@@ -736,18 +748,20 @@ static struct gg_block exact_block(const struct gg_query_filter *filter,
 	block.until_least_ns = block.until_ns;
 	if (aggregate->to_ns == GG_TIME_NONE && stopped_ns < block.until_ns)
 		block.until_least_ns = stopped_ns > block.from_ns ? stopped_ns : block.from_ns;
-	if (filter->tick_count > 0)
-		block.until_ns = gg_unseen_heirs_until(
-			&filter->heirs, aggregate->process, UINT32_MAX,
-			tick_before(filter, aggregate->process, aggregate->from_ns),
-			block.until_ns);
+	if (filter->tick_count == 0)
+		return block;
+	most_ns = gg_unseen_heirs_until(&filter->heirs, aggregate->process, UINT32_MAX,
+	                                tick_before(filter, aggregate->process, aggregate->from_ns),
+	                                block.until_ns);
+	if (most_ns > block.until_ns)
+		block.until_ns = block.heir_until_ns = most_ns;
 	return block;
 }
 
 struct gg_block gg_query_block_of_aggregate(const struct gg_query_filter *filter,
                                             const struct gg_profile_aggregate *aggregate)
 {
-	int64_t bucket = aggregate_bucket(aggregate);
+	int64_t bucket = aggregate_bucket(aggregate), gone_ns;
 
 	if (aggregate->is_exact && !aggregate->is_left)
 		return exact_block(filter, aggregate);
@@ -758,11 +772,15 @@ struct gg_block gg_query_block_of_aggregate(const struct gg_query_filter *filter
 			.until_least_ns = aggregate->is_left ? aggregate->from_ns + bucket
 			                                     : GG_TIME_NONE,
 			.is_left = true,
-			.left_ns = GG_TIME_NONE
+			.left_ns = GG_TIME_NONE,
+			.heir_until_ns = INT64_MIN
 		};
+	gone_ns = gg_query_filter_gone(filter, aggregate);
 	return (struct gg_block){ .from_ns = aggregate->from_ns + bucket,
 		                  .until_ns = aggregate->to_ns - bucket + 1,
-		                  .until_least_ns = aggregate->to_ns - bucket + 1 };
+		                  .until_least_ns = aggregate->to_ns - bucket + 1,
+		                  .heir_until_ns = gone_ns > aggregate->to_ns ? gone_ns
+		                                                              : INT64_MIN };
 }
 
 int64_t gg_query_filter_held_until(const struct gg_query_filter *filter,
@@ -796,9 +814,9 @@ static bool is_placed(const struct gg_query_filter *filter,
 	const struct gg_query *query = &filter->query;
 	int64_t bucket = aggregate_bucket(aggregate), from = aggregate->from_ns, to = from + bucket;
 
-	/* An heir that nobody saw may hold at the end what the process had freed. */
+	/* An heir that nobody saw may hold at the end what the process had freed or left. */
 	if (query->metric == GG_METRIC_LIVE && is_at_the_end(filter))
-		return aggregate->to_ns == GG_TIME_NONE ||
+		return (aggregate->to_ns == GG_TIME_NONE && !aggregate->is_left) ||
 		       gg_query_filter_gone(filter, aggregate) != GG_TIME_NONE;
 	if (query->metric == GG_METRIC_LIVE)
 		return !(cuts(from, to, query->to_ns) ||
