@@ -217,7 +217,7 @@ def live_of(profile, name):
 
 
 def a_recorder_that_is_killed_leaves_heirs_in_upper_ends(folder):
-    """Neither its profile nor a salvage denies what the idle processes hold."""
+    """Neither its profile, nor a salvage, nor a sum of them denies what the idle processes hold."""
     profile = os.path.join(folder, "killed.geiger")
     command = [GEIGER, "record", "-q", "-i", "1", "-o", profile, "--", PROGRAM, "frees", "0", "never", "1", "2"]
     recorder = subprocess.Popen(command, stdout=subprocess.PIPE, start_new_session=True)
@@ -239,9 +239,17 @@ def a_recorder_that_is_killed_leaves_heirs_in_upper_ends(folder):
                 os.kill(idle[0], signal.SIGKILL)
             else:
                 os.killpg(recorder.pid, signal.SIGKILL)
+        held["left"] = row_of(report(profile, "-m", "left"), "in_ancestor")
+        sums = [os.path.join(folder, f"sum_{number}.geiger") for number in range(2)]
+        for result, parts in ((sums[0], [profile]), (sums[1], [sums[0], salvaged])):
+            subprocess.run([GEIGER, "merge", "-q", "-o", result, *parts], check=True)
+        held["a sum"] = row_of(report(sums[0], "-m", "live"), "in_ancestor")
+        held["a sum, left"] = row_of(report(sums[0], "-m", "left"), "in_ancestor")
+        held["a sum of a sum"] = row_of(report(sums[1], "-m", "live"), "in_ancestor")
         for name, interval in held.items():
-            if not (interval["low"] == 0 and interval["high"] == BYTES):
-                complain(name, f"live is {interval}, not 0 to {BYTES}")
+            truth = 2 * BYTES if name == "a sum of a sum" else BYTES
+            if not (interval["low"] == 0 and interval["high"] == truth):
+                complain(name, f"{interval}, not 0 to {truth}")
     finally:
         try:
             os.killpg(recorder.pid, signal.SIGKILL)

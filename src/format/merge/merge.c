@@ -11,6 +11,7 @@
 #include "base/array.h"
 #include "base/size.h"
 #include "format/merge/merge_groups.h"
+#include "format/merge/merge_heirs.h"
 #include "format/merge/merge_kinds.h"
 #include "format/merge/merge_rows.h"
 #include "format/merge/merge_stacks.h"
@@ -36,6 +37,7 @@ struct gg_merge {
 	struct gg_merge_groups groups;
 	struct gg_merge_kinds kinds;
 	struct gg_merge_rows rows;
+	struct gg_merge_heirs heirs; /* of the profile that is being added */
 	size_t profile_count, note_count;
 	bool had_looks;             /* some profile had looks, or was a sum of such profiles */
 	size_t fault_count;         /* memory errors */
@@ -80,6 +82,7 @@ void gg_merge_free(struct gg_merge *merge)
 	free(merge->command);
 	gg_merge_groups_done(&merge->groups);
 	gg_merge_rows_done(&merge->rows);
+	gg_merge_heirs_done(&merge->heirs);
 	gg_merge_kinds_done(&merge->kinds);
 	gg_merge_stacks_done(&merge->stacks);
 	free(merge);
@@ -102,6 +105,22 @@ static void note_incomplete(const struct gg_merge *merge, uint32_t process)
 
 	if (group != NULL)
 		group->is_incomplete = true;
+}
+
+/*
+ * Returns the fate of a block that the process held within these times, with the heirs that nobody
+ * saw.
+ */
+static enum gg_merge_fate fate_with_heirs(const struct gg_merge *merge, enum gg_merge_fate fate,
+                                          uint32_t process, int64_t from_ns, int64_t until_ns)
+{
+	struct gg_merge_group *group = gg_merge_group_of(&merge->groups, process);
+
+	if (fate == GG_MERGE_LIVE || group == NULL ||
+	    !gg_merge_heirs_may_hold(&merge->heirs, process, from_ns, until_ns))
+		return fate;
+	group->has_heirs = true;
+	return fate == GG_MERGE_FREED ? GG_MERGE_FREED_HELD : GG_MERGE_LEFT_HELD;
 }
 
 /* --- aggregates ------------------------------------------------------------------------------- */
@@ -137,7 +156,9 @@ static int add_aggregate(const struct gg_profile_aggregate *aggregate, void *con
 	bool is_left = aggregate->is_left ||
 	               (aggregate->is_exact &&
 	                gg_merge_groups_has_ended(&merge->groups, aggregate->process));
-	enum gg_merge_fate fate = is_left ? GG_MERGE_LEFT : GG_MERGE_LIVE;
+	enum gg_merge_fate fate = aggregate->to_ns != GG_TIME_NONE ? GG_MERGE_FREED
+	                          : is_left                        ? GG_MERGE_LEFT
+	                                                           : GG_MERGE_LIVE;
 	struct gg_merge_part part = { .size_class = aggregate->size_class,
 		                      .interval_bytes = aggregate->interval_bytes };
 	struct gg_merge_key key;
@@ -158,8 +179,10 @@ static int add_aggregate(const struct gg_profile_aggregate *aggregate, void *con
 		                         .count_skew = aggregate->count_skew,
 		                         .bytes_skew = aggregate->bytes_skew,
 		                         .unknown_errors = aggregate->unknown_errors };
-	key = key_of(merge, aggregate->process, aggregate->stack,
-	             aggregate->to_ns == GG_TIME_NONE ? fate : GG_MERGE_FREED);
+	if (aggregate->lost || aggregate->is_exact)
+		fate = fate_with_heirs(merge, fate, aggregate->process, INT64_MIN,
+		                       aggregate->to_ns);
+	key = key_of(merge, aggregate->process, aggregate->stack, fate);
 	key.sure_class = sure_class(is_surely_sampled(merge, aggregate), aggregate->interval_bytes,
 	                            aggregate->size_class);
 	if (aggregate->has_kind &&
@@ -185,10 +208,12 @@ static struct counted_block *block_at(struct gg_merge *merge, uint64_t id)
 static enum gg_merge_fate fate_of(const struct gg_merge *merge,
                                   const struct gg_profile_sample *sample)
 {
-	if (sample->free_ns != GG_TIME_NONE)
-		return GG_MERGE_FREED;
-	return gg_merge_groups_has_ended(&merge->groups, sample->process) ? GG_MERGE_LEFT
-	                                                                  : GG_MERGE_LIVE;
+	enum gg_merge_fate fate = sample->free_ns != GG_TIME_NONE ? GG_MERGE_FREED
+	                          : gg_merge_groups_has_ended(&merge->groups, sample->process)
+	                                  ? GG_MERGE_LEFT
+	                                  : GG_MERGE_LIVE;
+
+	return fate_with_heirs(merge, fate, sample->process, sample->alloc_ns, sample->free_ns);
 }
 
 static struct gg_row_sums weigh_sample(const struct gg_profile_sample *sample, bool *ret_is_sure)
@@ -396,6 +421,8 @@ int gg_merge_add(struct gg_merge *merge, struct gg_profile *profile, struct gg_e
 	status = take_session(merge, profile);
 	if (status == 0)
 		status = gg_merge_groups_read(&merge->groups, profile, error);
+	if (status == 0)
+		status = gg_merge_heirs_read(&merge->heirs, profile, error);
 	if (status == 0)
 		status = gg_merge_stacks_read(&merge->stacks, profile, error);
 	if (status == 0)

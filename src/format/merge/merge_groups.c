@@ -266,6 +266,10 @@ static int write_losses(const struct gg_merge_groups *groups, const struct gg_me
 			status = gg_profile_put_counter(groups->out, group->id,
 			                                gg_region_counter_name(i), group->losses[i],
 			                                groups->error);
+	if (status == 0 && group->has_heirs)
+		status = gg_profile_put_counter(groups->out, group->id,
+		                                gg_region_counter_name(GG_COUNT_UNNOTED_CHILDREN),
+		                                1, groups->error);
 	return status;
 }
 

@@ -31,6 +31,7 @@ struct gg_merge_group {
 	/* The region's counters of lost samples and frees, and of older Java threads. */
 	uint64_t losses[GG_COUNTER_COUNT];
 	bool is_incomplete; /* sampling was off at times, or sums may be another process's */
+	bool has_heirs;     /* some blocks are held by heirs that nobody saw (merge_heirs.h) */
 };
 
 /* A process of the profile that is being added. */

@@ -23,8 +23,9 @@ static int write_row(struct gg_merge_rows *rows, const struct gg_merge_row *row,
 	struct gg_profile_aggregate aggregate = {
 		.process = row->key.group,
 		.stack = row->key.stack,
-		.to_ns = row->key.fate != GG_MERGE_FREED ? GG_TIME_NONE : 0,
-		.is_left = row->key.fate == GG_MERGE_LEFT,
+		.to_ns = row->key.fate >= GG_MERGE_LEFT ? GG_TIME_NONE : 0,
+		.lost = row->key.fate == GG_MERGE_FREED_HELD || row->key.fate == GG_MERGE_LEFT_HELD,
+		.is_left = row->key.fate == GG_MERGE_LEFT || row->key.fate == GG_MERGE_LEFT_HELD,
 		.size_class = row->part.size_class,
 		.interval_bytes = row->part.interval_bytes,
 		.sums = gg_row_sums_sums(sum),
@@ -78,7 +79,7 @@ static struct gg_merge_row *find_row(struct gg_merge_rows *rows, const struct gg
 	uint64_t hash = gg_hash_integer((uint64_t)key->stack << 32 | key->kind,
 	                                gg_map_seed(&rows->by_key) +
 	                                        ((uint64_t)key->sure_class << 40 |
-	                                         (uint64_t)key->group << 2 | (uint64_t)key->fate));
+	                                         (uint64_t)key->group << 3 | (uint64_t)key->fate));
 	uint64_t index = gg_map_find(&rows->by_key, hash, has_key, &search);
 	struct gg_merge_row *row;
 

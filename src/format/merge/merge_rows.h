@@ -27,8 +27,10 @@ enum { GG_MERGE_ROWS_MAX = 1 << 20 };
 /* The fate of a block.  If several processes share a block, the largest value decides. */
 enum gg_merge_fate {
 	GG_MERGE_FREED,
-	GG_MERGE_LEFT, /* not freed, and its process ended before the end of its session */
-	GG_MERGE_LIVE, /* live at the end of its session (profile/live_at_end.h) */
+	GG_MERGE_FREED_HELD, /* an heir that nobody saw may hold it at the end (merge_heirs.h) */
+	GG_MERGE_LEFT,       /* not freed, and its process ended before the end of its session */
+	GG_MERGE_LEFT_HELD,  /* likewise */
+	GG_MERGE_LIVE,       /* live at the end of its session (profile/live_at_end.h) */
 };
 
 struct gg_merge_key {
