@@ -145,7 +145,7 @@ static uint64_t uncertainty(const struct cell_list *cells, const struct gg_page_
 	                                bin_of(cells, pick, pick->born_ns));
 	bool is_exact = pick->aggregate != NULL && pick->aggregate->is_exact;
 
-	if ((pick->gone_ns != GG_TIME_NONE && !pick->is_left) || is_exact) {
+	if ((pick->gone_ns != GG_TIME_NONE && !pick->is_left) || is_exact || pick->has_heirs) {
 		uint32_t gone = end_bin_of(cells, pick, pick->gone_ns);
 
 		doubted |= bins_between(gone, end_bin_of(cells, pick, pick->gone_most_ns))
@@ -154,7 +154,7 @@ static uint64_t uncertainty(const struct cell_list *cells, const struct gg_page_
 		           << SOONER_SHIFT;
 	}
 	/* A process's own frees were counted; only what its heirs hold of the blocks is unknown. */
-	if (is_exact && doubted >> LATER_SHIFT != 0)
+	if (pick->has_heirs && doubted >> LATER_SHIFT != 0)
 		doubted |= UINT64_C(1) << HEIRS_SHIFT;
 	doubted |= (uint64_t)(pick->brief_most - pick->brief) << BRIEF_MOST_SHIFT;
 	return doubted | (uint64_t)(pick->aggregate != NULL && pick->aggregate->is_shared)

@@ -15,6 +15,15 @@
 const int64_t gg_page_brief_ns[GG_PAGE_BRIEF_COUNT] = { GG_TEMPORARY_NS, 10000000, 100000000,
 	                                                GG_NS_PER_S };
 
+/* Extends the possible end by the heirs that nobody saw. */
+static void extend(struct gg_page_pick *pick, const struct gg_block_times *times)
+{
+	if (pick->gone_ns == GG_TIME_NONE || times->heir_until_ns <= pick->gone_most_ns)
+		return;
+	pick->gone_most_ns = times->heir_until_ns;
+	pick->has_heirs = true;
+}
+
 /* Sums count as in query.h: they are allocated at the end of their time, and live from then on. */
 static void take_aggregate(struct gg_page_pick *pick, const struct gg_model *model,
                            const struct gg_profile_aggregate *aggregate,
@@ -36,6 +45,8 @@ static void take_aggregate(struct gg_page_pick *pick, const struct gg_model *mod
 		pick->gone_ns = times->held_until_ns;
 		pick->gone_least_ns = times->until_least_ns;
 		pick->gone_most_ns = times->until_ns;
+		pick->has_heirs = aggregate->is_exact && pick->gone_most_ns > pick->gone_ns;
+		extend(pick, times);
 		return;
 	}
 	if (bucket <= 0 || bucket >= range)
@@ -45,6 +56,7 @@ static void take_aggregate(struct gg_page_pick *pick, const struct gg_model *mod
 	pick->gone_most_ns = aggregate->to_ns;
 	if (pick->gone_ns < pick->born_ns) /* the block was live at no known time */
 		pick->gone_ns = pick->born_ns;
+	extend(pick, times);
 }
 
 struct collecting {
@@ -77,6 +89,7 @@ static void collect(const struct gg_model_sample *sample,
 	until_ns = gg_model_sample_until(collecting->run->model, pick->sample);
 	if (pick->gone_ns != GG_TIME_NONE && until_ns != GG_TIME_NONE && until_ns > pick->gone_ns)
 		pick->gone_most_ns = until_ns;
+	extend(pick, times);
 	pick->is_inherited = (sample->flags & GG_MODEL_INHERITED) != 0;
 	pick->is_left = (sample->flags & GG_MODEL_LEFT) != 0;
 }

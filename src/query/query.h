@@ -221,6 +221,8 @@ struct gg_block_times {
 	 * that it left until its end, even if the counts stopped before.
 	 */
 	int64_t held_until_ns;
+	/* How long an heir that nobody saw may have held it after all others; INT64_MIN: none. */
+	int64_t heir_until_ns;
 };
 typedef void gg_block_visit(const struct gg_model_sample *sample,
                             const struct gg_profile_aggregate *aggregate,

@@ -765,6 +765,7 @@ struct gg_block gg_query_block_of_aggregate(const struct gg_query_filter *filter
 
 	if (aggregate->is_exact && !aggregate->is_left)
 		return exact_block(filter, aggregate);
+	gone_ns = gg_query_filter_gone(filter, aggregate);
 	if (aggregate->to_ns == GG_TIME_NONE)
 		return (struct gg_block){
 			.from_ns = aggregate->from_ns + bucket,
@@ -773,9 +774,9 @@ struct gg_block gg_query_block_of_aggregate(const struct gg_query_filter *filter
 			                                     : GG_TIME_NONE,
 			.is_left = true,
 			.left_ns = GG_TIME_NONE,
-			.heir_until_ns = INT64_MIN
+			.heir_until_ns = aggregate->is_left && gone_ns == GG_TIME_NONE ? gone_ns
+			                                                               : INT64_MIN
 		};
-	gone_ns = gg_query_filter_gone(filter, aggregate);
 	return (struct gg_block){ .from_ns = aggregate->from_ns + bucket,
 		                  .until_ns = aggregate->to_ns - bucket + 1,
 		                  .until_least_ns = aggregate->to_ns - bucket + 1,

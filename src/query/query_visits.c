@@ -142,8 +142,13 @@ int gg_query_each_pinned(const struct gg_model *model, const struct gg_query *qu
 
 static struct gg_block_times times_of(const struct gg_block *block)
 {
-	return (struct gg_block_times){ block->from_ns, block->until_least_ns, block->until_ns,
-		                        block->until_least_ns };
+	return (struct gg_block_times){
+		.from_ns = block->from_ns,
+		.until_least_ns = block->until_least_ns,
+		.until_ns = block->until_ns,
+		.held_until_ns = block->until_least_ns,
+		.heir_until_ns = block->heir_until_ns,
+	};
 }
 
 int gg_query_blocks(const struct gg_model *model, const struct gg_query *query,

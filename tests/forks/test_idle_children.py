@@ -8,12 +8,15 @@ process that lives shortly is known within bounds alone, so there the interval m
 GEIGER, IDLE_PROGRAM: programs.
 """
 
+import base64
 import concurrent.futures
 import csv
 import glob
+import gzip
 import io
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -60,6 +63,17 @@ def check_possible(name, profile, from_ns, until_ns):
                             f" where time_ns > {from_ns} and time_ns < {until_ns}")[0]
     if least is None or not BYTES <= least <= BYTES + OTHERS_BYTES:
         complain(name, f"possible_bytes is {least}, not {BYTES}")
+
+
+def possible_at_the_end(profile):
+    """Bytes that the page counts as live at the end in upper ends alone."""
+    text = subprocess.run([GEIGER, "html", "-q", profile, "-o", "-"], check=True, capture_output=True, text=True).stdout
+    packed = re.search(r'id="geiger-data">([A-Za-z0-9+/=]*)</script>', text).group(1)
+    data = json.loads(gzip.decompress(base64.b64decode(packed)))
+    cells, bins = data["cells"], len(data["times"]["edges_ns"]) - 1
+    return sum(n * data["classes"]["bytes"][of] for n, of, gone, later, heirs in zip(
+        cells["n"], cells["class"], cells["gone"], cells.get("later", []), cells.get("heirs", []))
+        if heirs and gone < bins <= gone + later)
 
 
 class Run:
@@ -239,6 +253,9 @@ def a_recorder_that_is_killed_leaves_heirs_in_upper_ends(folder):
                 os.kill(idle[0], signal.SIGKILL)
             else:
                 os.killpg(recorder.pid, signal.SIGKILL)
+        page_bytes = possible_at_the_end(profile)
+        if not BYTES <= page_bytes <= BYTES + OTHERS_BYTES:
+            complain("the page", f"{page_bytes} bytes may be live at the end, not {BYTES}")
         held["left"] = row_of(report(profile, "-m", "left"), "in_ancestor")
         sums = [os.path.join(folder, f"sum_{number}.geiger") for number in range(2)]
         for result, parts in ((sums[0], [profile]), (sums[1], [sums[0], salvaged])):

@@ -210,9 +210,15 @@ export function doubtfulness(
 	let isDoubtful;
 
 	switch (metric) {
-		case 'left':
 		case 'pinned':
 			isDoubtful = () => false;
+			break;
+		case 'left': // an heir that nobody saw may have left it at its end
+			isDoubtful = (cell) =>
+				heirs[cell] === 1 &&
+				!isIn(cell) &&
+				bornBin[cell] - earlier[cell] < to &&
+				goneBin[cell] + later[cell] >= from;
 			break;
 		case 'allocated':
 			isDoubtful = allocated;
