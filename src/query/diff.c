@@ -113,14 +113,27 @@ static int add_result(struct diff_build *run, const struct gg_model *model,
 	return 0;
 }
 
-/* A difference of exact numbers needs no test. */
+static bool is_bounded_only(const struct gg_tally *tally)
+{
+	return gg_tally_is_uncertain(tally) || tally->incomplete > 0;
+}
+
+/*
+ * A difference of exact numbers needs no test.  But blocks may be uncertain (query.h, "Exactness"):
+ * then the row differs only if it does so in either case.
+ */
 static void compare_exact(struct gg_diff_row *row, const struct gg_diff *diff)
 {
 	double value = gg_tally_estimate(&row->after, diff->unit).value -
 	               gg_tally_estimate(&row->before, diff->unit).value * diff->query.scale;
 
 	row->difference = (struct gg_difference){ value, value, value, NAN };
-	row->q_value = value != 0 ? 0 : 1;
+	if (is_bounded_only(&row->before) || is_bounded_only(&row->after)) {
+		row->difference = gg_difference_of(&row->before, &row->after, diff->unit,
+		                                   diff->query.scale, diff->query.confidence);
+		row->difference.p_value = NAN;
+	}
+	row->q_value = row->difference.low > 0 || row->difference.high < 0 ? 0 : 1;
 }
 
 static void compare(struct gg_diff_row *row, const struct gg_diff *diff)

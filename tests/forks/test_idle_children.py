@@ -197,6 +197,15 @@ def a_child_that_ends_soon_is_in_the_upper_end(folder):
     check_possible("soon, v_timeline", r.profile, r.freed_ns(), r.freed_ns() + 25000000)
 
 
+def compare_with_itself(profile):
+    """A difference of what may be live is as uncertain as both sides."""
+    out = subprocess.run([GEIGER, "diff", profile, profile, "--json", "-a", "-m", "live"], check=True,
+                         capture_output=True, text=True).stdout
+    found = [row["difference"] for row in json.loads(out)["rows"] if row["label"].startswith("in_ancestor")]
+    if [(row["low"], row["high"]) for row in found] != [(-BYTES, BYTES)]:
+        complain("a profile against itself", f"{found}, not {-BYTES} to {BYTES}")
+
+
 def exact_counts_do_not_deny_what_lives_on(folder):
     """Exact counts do not tell who holds what was inherited, so the interval has both ends."""
     for end, wake, workers in (("exits", "allocates", 1), ("exits", "dies", 2), ("frees", "frees", 1)):
@@ -210,6 +219,8 @@ def exact_counts_do_not_deny_what_lives_on(folder):
         if not (held["low"] == 0 and held["high"] == BYTES):
             complain(f"exact {end} {wake}", f"{held} at {moment_ns}, not 0 to {BYTES}")
         check_possible(f"exact {end} {wake}, v_timeline", profile, moment_ns - 50000000, moment_ns)
+        if end == "exits" and wake == "allocates":
+            compare_with_itself(profile)
 
 
 def exact_counts_have_the_last_tick(folder):
