@@ -43,7 +43,6 @@ const char gg_schema_contents[] =
 	"  (3, 'stride'), (4, 'per-allocation'), (5, 'optimal'), (6, 'biased'),\n"
 	"  (16, 'exact');\n";
 
-/* The sum of a variance over the rows for which `of` is true.  It is NULL if one of them is. */
 /*
  * The time until which an heir that nobody saw may hold what a process held from begin to end, or 0
  * (query/unseen_heirs.h).  `block`: the sample; null: unknown ones.
@@ -60,6 +59,7 @@ const char gg_schema_contents[] =
 	".process\n"                                                                   \
 	"        and tick.time_ns = " row ".from_ns), -1), from_ns)"
 
+/* The sum of a variance over the rows for which `of` is true.  It is NULL if one of them is. */
 #define KNOWN_SUM(of, value) \
 	"iif(sum(" of " and " value " is null), null, sum(iif(" of ", " value ", 0.0)))"
 
@@ -303,7 +303,7 @@ const char gg_schema_views[] =
 	"  bucket(number, time_ns) as (\n"
 	"    select 1, end / 100.0 from span\n"
 	"    union all select number + 1, end * (number + 1) / 100.0 from bucket, span where number < 100),\n"
-	/* Forked processes that held blocks which they have no samples of (query/unseen_heirs.h). */
+	/* Forked processes that held blocks without a sample of theirs (query/unseen_heirs.h). */
 	"  forked as materialized (\n"
 	"    select process.id, parent, start_ns, until_ns,\n"
 	"      coalesce(sum(iif(name in ('samples inherited', 'samples held by an idle child'), value, 0)), 0)\n"
@@ -328,7 +328,7 @@ const char gg_schema_views[] =
 	"    union all\n"
 	"    select forked.id, 0, forked.start_ns, coalesce(process.end_ns, 1 << 62), 1 << 62\n"
 	"    from forked join process using (id) where has_unnoted),\n"
-	/* What exact counts have at a tick came after the tick before. */
+	/* Exact counts of a tick changed after the tick before. */
 	"  tick as materialized (\n"
 	"    select process, time_ns, lag(time_ns) over (partition by process order by time_ns) as before_ns\n"
 	"    from (\n"

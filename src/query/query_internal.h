@@ -18,7 +18,7 @@ struct gg_block {
 	bool is_first;   /* this sample represents the block */
 	bool is_left;    /* some holder never freed it ... */
 	int64_t left_ns; /* ... and this is when the last such holder ended */
-	/* When an heir that nobody saw may have ended with it at the latest; INT64_MIN: none may. */
+	/* The latest end of an heir that nobody saw and that may have had it; INT64_MIN: none. */
 	int64_t heir_until_ns;
 };
 

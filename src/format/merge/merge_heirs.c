@@ -9,14 +9,14 @@
 #include "profile/live_at_end.h"
 #include "region/reader/view.h"
 
-#define FORK_SLACK_NS (10 * GG_NS_PER_MS) /* a tick of the kernel, as in query/unseen_heirs.c */
+#define FORK_TICK_NS (10 * GG_NS_PER_MS) /* a tick of the kernel, as in query/unseen_heirs.c */
 
 struct gg_merge_heir {
 	uint32_t parent;
 	int64_t start_ns, end_ns;
 	uint64_t inherited_count, seen_count;
 	bool is_idle, has_unnoted_children;
-	/* The forks of all its heirs that may live at the end; none if the first is after the last. */
+	/* The span of the forks of heirs that may live at the end; empty: it has no such heir. */
 	int64_t fork_least_ns, fork_most_ns;
 };
 
@@ -104,7 +104,7 @@ static void find_heirs(struct gg_merge_heirs *heirs)
 			if (parent == NULL)
 				break;
 			add_fork(parent, process->is_idle ? process->start_ns : INT64_MIN,
-			         process->start_ns + FORK_SLACK_NS);
+			         process->start_ns + FORK_TICK_NS);
 			process = parent;
 		}
 	}

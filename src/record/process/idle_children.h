@@ -27,8 +27,8 @@
  *           ones count in upper ends.
  * Long      a child that is idle for ten minutes is written then, and its end later.  If it wakes
  *           up, its process in the profile becomes that of its region.
- * Killed    a recorder that is killed settles no child.  So each commit has the number of those that
- *           may hold blocks which their ancestors freed or left: these count in upper ends.
+ * Killed    a recorder that is killed settles no child.  So each commit has the number of those
+ *           that may hold blocks which their ancestors freed or left: these count in upper ends.
  * Misses    children of a bare clone(), which runs no code of the agent.
  * Threads   one owner at a time.
  */

@@ -14,7 +14,7 @@
 #include "region/session_files.h"
 
 enum {
-	READ_BYTES = 64 * 1024,
+	NOTED_READ_BYTES = 64 * 1024,
 	FORKS_BYTES_MAX = 64 << 20, /* a million forks */
 };
 
@@ -76,13 +76,13 @@ static size_t take_bytes(struct noted_forks *forks, const char *bytes, size_t co
 static bool read_forks(struct noted_forks *forks, int fd)
 {
 	off_t offset = lseek(fd, 0, SEEK_DATA), begin = offset;
-	char *bytes = malloc(READ_BYTES);
+	char *bytes = malloc(NOTED_READ_BYTES);
 	ssize_t got = 0;
 
 	if (offset < 0) /* no data, or a file system that does not know */
 		offset = begin = 0;
 	while (bytes != NULL && offset < FORKS_BYTES_MAX + begin &&
-	       (got = pread(fd, bytes, READ_BYTES, offset)) >=
+	       (got = pread(fd, bytes, NOTED_READ_BYTES, offset)) >=
 	               (ssize_t)sizeof(struct gg_session_fork))
 		offset += (off_t)take_bytes(forks, bytes, (size_t)got);
 	free(bytes);
