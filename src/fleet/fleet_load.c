@@ -220,6 +220,8 @@ static int make_series(struct load *load)
 		struct series_sum *sum;
 		size_t index = 0;
 
+		if (gg_model_is_collector(model, process))
+			continue; /* the group that it belongs to counts */
 		while (index < load->series.count && load->series.items[index].id != id)
 			index++;
 		if (index == load->series.count) {

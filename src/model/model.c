@@ -210,6 +210,14 @@ bool gg_model_has_times(const struct gg_model *model)
 	return true;
 }
 
+/* Only a group has no pid and is a parent (format/merge/merge_groups.h). */
+bool gg_model_is_collector(const struct gg_model *model, uint32_t process)
+{
+	uint32_t parent = model->processes[process].parent;
+
+	return parent != 0 && model->processes[parent].pid == 0;
+}
+
 bool gg_model_is_exact(const struct gg_model *model)
 {
 	for (size_t i = 1; i < model->process_count; i++)

@@ -563,6 +563,12 @@ double gg_model_look_chance(const struct gg_profile_look *look);
 
 /* --- labels, history, and intervals --------------------------------------------------------- */
 
+/*
+ * True for a process of a merged profile that has only what its garbage collector reported.  Its
+ * samples are those of its parent, a group of processes, and so it does not count as one more.
+ */
+bool gg_model_is_collector(const struct gg_model *model, uint32_t process);
+
 /* The attach of a process; NULL: it was recorded from its start. */
 const struct gg_profile_attach *gg_model_attach(const struct gg_model *model, uint32_t process);
 /* The value of the process's label with that key; NULL: no such label. */

@@ -124,7 +124,8 @@ static size_t count_processes(const struct gg_model *model, uint32_t pid)
 	const struct gg_profile_process *processes = model->processes;
 
 	for (size_t i = 1; i < model->process_count; i++)
-		found += pid == 0 || processes[i].pid == pid;
+		found += (pid == 0 || processes[i].pid == pid) &&
+		         !gg_model_is_collector(model, (uint32_t)i);
 	return found;
 }
 

@@ -224,4 +224,58 @@ TEST_WITH(scene, what_garbage_collectors_did_stays_a_list_of_each_process)
 	/* The group has the samples of both, and a sum has no end. */
 	CHECK_EQ_U64(scene->model->process_count, 1 + 1 + 2);
 	CHECK_EQ_I64(scene->model->end_ns, 0);
+	CHECK(!gg_model_is_collector(scene->model, 1));
+	CHECK(gg_model_is_collector(scene->model, rows[0].process));
+	CHECK(gg_model_is_collector(scene->model, rows[2].process));
+}
+
+/* Merges two profiles of one process each, which have collections, into a profile of that name. */
+static struct gg_profile *merge_two(const char *name, const char *command)
+{
+	static const struct gg_merge_options options;
+	const struct gg_profile_process process = {
+		.pid = 4711, .end_ns = GG_TIME_NONE, .command = command, .interval_bytes = 1
+	};
+	struct gg_profile *out;
+	struct gg_merge *merge;
+	struct made_profile made;
+
+	REQUIRE(gg_profile_create_whole(&out, scratch_path(name), &error) == 0);
+	REQUIRE(gg_merge_new(&merge, out, &options, &error) == 0);
+	for (int i = 0; i < 2; i++) {
+		made_begin(&made, NULL, 1, 1);
+		REQUIRE(gg_profile_update_process(made.profile, made.process, &process, &error) ==
+		        0);
+		made_sample(&made, made_stack(&made, "main>load"), 100, 1, GG_TIME_NONE);
+		add_collections(&made, 700, 10);
+		REQUIRE(gg_merge_add(merge, made.profile, &error) == 0);
+		gg_profile_close(made.profile);
+	}
+	REQUIRE(gg_merge_finish(merge, &error) == 0);
+	gg_merge_free(merge);
+	REQUIRE(gg_profile_finish(out, &error) == 0);
+	gg_profile_close(out);
+	REQUIRE(gg_profile_open(&out, scratch_path(name), &error) == 0);
+	return out;
+}
+
+/* Processes of collectors are no others, and a group stands for as many as it has. */
+TEST_WITH(scene, a_merge_of_merged_profiles_counts_each_process_once)
+{
+	size_t collector_count = 0;
+
+	for (int i = 0; i < 2; i++) {
+		struct gg_profile *part = merge_two("part.geiger", "load (a) it");
+
+		REQUIRE(gg_merge_add(scene->merge, part, &error) == 0);
+		gg_profile_close(part);
+		remove(scratch_path("part.geiger"));
+	}
+	finish(scene);
+	CHECK_EQ_DOUBLE(bytes_of(scene, GG_METRIC_LIVE, "main;load"), 400);
+	CHECK_EQ_STR(scene->model->processes[1].command, "load (a) it (4 processes)");
+	for (uint32_t i = 1; i < scene->model->process_count; i++)
+		collector_count += gg_model_is_collector(scene->model, i);
+	CHECK_EQ_U64(collector_count, 4);
+	CHECK_EQ_U64(scene->model->process_count, 1 + 1 + 4);
 }

@@ -3,6 +3,7 @@
 #include "format/merge/merge_groups.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -140,6 +141,58 @@ static int find_group(struct gg_merge_groups *groups, const struct gg_profile_pr
 	return status;
 }
 
+/* True if the process is one of merged collections: the group's process has no pid. */
+static bool is_collector(const struct gg_merge_groups *groups,
+                         const struct gg_profile_process *process)
+{
+	return process->parent != 0 && process->parent < groups->processes.count &&
+	       groups->processes.items[process->parent].group != 0 &&
+	       groups->processes.items[process->parent].pid == 0;
+}
+
+/*
+ * Returns how many processes a process stands for.  The process of a group has that number behind
+ * its command, which becomes shorter by it.
+ */
+static uint32_t split_count(const struct gg_profile_process *process, char *command)
+{
+	char *at = command != NULL ? strrchr(command, '(') : NULL;
+	uint32_t count;
+	int length = 0;
+
+	if (process->pid != 0 || at == NULL ||
+	    sscanf(at, "(%" SCNu32 " process%n", &count, &length) != 1 || length == 0 ||
+	    count == 0 || (strcmp(at + length, ")") != 0 && strcmp(at + length, "es)") != 0))
+		return 1;
+	while (at > command && at[-1] == ' ')
+		at--;
+	*at = '\0';
+	return count;
+}
+
+/* Adds a process to its group: how many there are, and the command if all have the same one. */
+static int count_process(struct gg_merge_groups *groups, struct gg_merge_group *group,
+                         const struct gg_profile_process *process, const char *text)
+{
+	char *command = text != NULL ? strdup(text) : NULL;
+	uint32_t count;
+	int status;
+
+	if (text != NULL && command == NULL)
+		return gg_error_memory(groups->error, "merge");
+	count = split_count(process, command);
+	/* The group of processes with different commands has none. */
+	status = gg_merge_keep_command(&group->command, !group->has_command,
+	                               command != NULL && command[0] != '\0' ? command : NULL,
+	                               groups->error);
+	free(command);
+	if (status < 0)
+		return status;
+	group->has_command = true;
+	group->process_count += count;
+	return 0;
+}
+
 static int take_process(const struct gg_profile_process *process, void *context)
 {
 	struct gg_merge_groups *groups = context;
@@ -153,15 +206,14 @@ static int take_process(const struct gg_profile_process *process, void *context)
 		return status;
 	gg_assert(index < groups->groups.count);
 	group = &groups->groups.items[index];
-	status = gg_merge_keep_command(&group->command, group->process_count == 0, command,
-	                               groups->error);
+	if (!is_collector(groups, process))
+		status = count_process(groups, group, process, command);
 	if (status < 0)
 		return status;
 	gg_buf_append(&groups->texts, command != NULL ? command : "",
 	              (command != NULL ? strlen(command) : 0) + 1);
 	if (groups->texts.failed)
 		return gg_error_memory(groups->error, "merge");
-	group->process_count++;
 	group->process.interval_bytes = fmax(group->process.interval_bytes,
 	                                     process->interval_bytes);
 	known_count = groups->processes.count;
@@ -226,6 +278,7 @@ int gg_merge_groups_collector(struct gg_merge_groups *groups, uint32_t process,
 	gg_assert(group != NULL);
 	if (from->collector == 0) {
 		const struct gg_profile_process collector = {
+			.parent = group->id,
 			.pid = from->pid,
 			.command = groups->texts.data + from->command,
 			.scheme = group->process.scheme,

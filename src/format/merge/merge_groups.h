@@ -25,7 +25,9 @@
 
 struct gg_merge_group {
 	uint32_t id; /* of its process in `out` */
-	uint32_t process_count;
+	uint32_t
+		process_count; /* recorded processes, also those of groups that were merged again */
+	bool has_command;      /* a process was seen that is no collector */
 	struct gg_profile_process process;
 	char *command; /* NULL: the processes have different ones */
 	/* The region's counters of lost samples and frees, and of older Java threads. */
@@ -76,7 +78,8 @@ bool gg_merge_groups_has_ended(const struct gg_merge_groups *groups, uint32_t pr
 
 /*
  * Returns a process of `out` for the collections of one process of that profile.  It has the pid,
- * the command and the labels, and no samples: those are in the group.
+ * the command and the labels, and no samples: those are in the group, which is its parent.  So a
+ * parent without a pid marks it, and a later merge counts it in no group.
  */
 GG_MUST_CHECK int gg_merge_groups_collector(struct gg_merge_groups *groups, uint32_t process,
                                             uint32_t *ret_collector);
