@@ -56,40 +56,12 @@ static bool is_owner_fine(uint32_t pid, const struct stat *file)
 	return file->st_uid == 0 || file->st_uid == geteuid() || is_user_of(pid, file->st_uid);
 }
 
-enum mapped { MAPPED, NOT_MAPPED, UNKNOWN };
-
-/*
- * Tells if the process has mapped the file.  It compares the inode only, because some file systems
- * (btrfs, overlayfs) report different devices in /proc/PID/maps and in stat().
- */
-static enum mapped is_mapped(uint32_t pid, const struct stat *file)
-{
-	char path[32], *line = NULL;
-	enum mapped answer = UNKNOWN;
-	struct gg_maps_line mapping;
-	size_t size = 0;
-	FILE *maps;
-
-	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/maps", pid);
-	maps = fopen(path, "re");
-	if (maps == NULL)
-		return UNKNOWN;
-	while (answer != MAPPED && getline(&line, &size, maps) > 0) {
-		answer = NOT_MAPPED;
-		if (gg_maps_line_parse(line, strlen(line), &mapping) &&
-		    mapping.inode == file->st_ino)
-			answer = MAPPED;
-	}
-	free(line);
-	fclose(maps);
-	return answer;
-}
-
 bool gg_find_region_is_mapped(uint32_t pid, const char *path)
 {
 	struct stat status;
 
-	return lstat(path, &status) == 0 && is_mapped(pid, &status) == MAPPED;
+	return lstat(path, &status) == 0 &&
+	       gg_process_alive_maps(pid, &status) == GG_PROCESS_MAPS_IT;
 }
 
 /*
@@ -99,7 +71,7 @@ bool gg_find_region_is_mapped(uint32_t pid, const char *path)
 static int consider(const struct gg_listed_region *file, void *context)
 {
 	struct search *search = context;
-	enum mapped mapped;
+	enum gg_process_maps mapped;
 	struct stat status;
 	char *path;
 
@@ -108,20 +80,20 @@ static int consider(const struct gg_listed_region *file, void *context)
 		return 0;
 	if (!is_owner_fine(file->pid, &status))
 		return 0;
-	mapped = is_mapped(file->pid, &status);
-	if (mapped == NOT_MAPPED) {
+	mapped = gg_process_alive_maps(file->pid, &status);
+	if (mapped == GG_PROCESS_MAPS_OTHERS) {
 		search->has_stale = true;
 		return 0;
 	}
-	if (search->path != NULL &&
-	    (search->is_mapped > (mapped == MAPPED) || search->start_wall_ns > file->start_wall_ns))
+	if (search->path != NULL && (search->is_mapped > (mapped == GG_PROCESS_MAPS_IT) ||
+	                             search->start_wall_ns > file->start_wall_ns))
 		return 0;
 	path = strdup(file->path);
 	if (path == NULL)
 		return -ENOMEM;
 	free(search->path);
 	search->path = path;
-	search->is_mapped = mapped == MAPPED;
+	search->is_mapped = mapped == GG_PROCESS_MAPS_IT;
 	search->start_wall_ns = file->start_wall_ns;
 	return 0;
 }

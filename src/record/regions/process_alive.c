@@ -11,6 +11,7 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/maps_line.h"
 #include "base/time_units.h"
 #include "record/process/proc_file.h"
 #include "region/region_file.h"
@@ -88,24 +89,50 @@ uint32_t gg_process_alive_innermost_pid(uint32_t pid)
 	return innermost;
 }
 
+enum gg_process_maps gg_process_alive_maps(uint32_t pid, const struct stat *file)
+{
+	char path[32], *line = NULL;
+	enum gg_process_maps answer = GG_PROCESS_MAPS_UNKNOWN;
+	struct gg_maps_line mapping;
+	size_t size = 0;
+	FILE *maps;
+
+	snprintf(path, sizeof(path), "/proc/%u/maps", pid);
+	maps = fopen(path, "re");
+	if (maps == NULL)
+		return GG_PROCESS_MAPS_UNKNOWN;
+	while (answer != GG_PROCESS_MAPS_IT && getline(&line, &size, maps) > 0) {
+		answer = GG_PROCESS_MAPS_OTHERS;
+		if (gg_maps_line_parse(line, strlen(line), &mapping) &&
+		    mapping.inode == file->st_ino)
+			answer = GG_PROCESS_MAPS_IT;
+	}
+	free(line);
+	fclose(maps);
+	return answer;
+}
+
 /*
- * The search takes three facts together: the region is in use, although no process here has its
- * pid; a process started at its time; and that process has its pid in the innermost namespace.
+ * The search takes four facts together: the region is in use, although no process here has its pid;
+ * a process started at its time; that process has its pid in the innermost namespace; and it has
+ * mapped the region.  Two containers may start their first processes in the same clock tick.
  */
 uint32_t gg_process_alive_pid_here(const struct gg_region_header *header, int fd)
 {
 	uint32_t found = 0, pid;
+	struct stat file;
 	DIR *processes;
 
 	if (gg_process_alive(header->pid, header->process_start_ticks) ||
-	    !gg_region_file_is_used(fd))
+	    !gg_region_file_is_used(fd) || fstat(fd, &file) < 0)
 		return header->pid;
 	processes = opendir("/proc");
 	while (processes != NULL && found == 0 &&
 	       (pid = gg_proc_file_next_number(processes)) != 0) {
 		if (header->process_start_ticks != 0 &&
 		    gg_process_alive(pid, header->process_start_ticks) &&
-		    gg_process_alive_innermost_pid(pid) == header->pid)
+		    gg_process_alive_innermost_pid(pid) == header->pid &&
+		    gg_process_alive_maps(pid, &file) != GG_PROCESS_MAPS_OTHERS)
 			found = pid;
 	}
 	if (processes != NULL)

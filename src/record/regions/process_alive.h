@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/stat.h>
 
 #include "region/layout.h"
 
@@ -19,10 +20,22 @@ bool gg_process_alive(uint32_t pid, uint64_t start_ticks);
 /* True if the process of an open region lives, or a forked child that writes the same region. */
 bool gg_process_alive_region(const struct gg_region_header *header, int fd);
 
+enum gg_process_maps {
+	GG_PROCESS_MAPS_IT,
+	GG_PROCESS_MAPS_OTHERS, /* not this file */
+	GG_PROCESS_MAPS_UNKNOWN
+};
+
+/*
+ * Tells if the process has mapped the file.  It compares the inode only, because some file systems
+ * (btrfs, overlayfs) report different devices in /proc/PID/maps and in stat().
+ */
+enum gg_process_maps gg_process_alive_maps(uint32_t pid, const struct stat *file);
+
 /*
  * Returns the pid that the process of an open region has in the caller's namespace.  The time of
- * its start identifies a process of another pid namespace (a container that the command started);
- * if the search fails, its own pid is returned.
+ * its start and its mapping of the region identify a process of another pid namespace (a container
+ * that the command started); if the search fails, its own pid is returned.
  */
 uint32_t gg_process_alive_pid_here(const struct gg_region_header *header, int fd);
 
