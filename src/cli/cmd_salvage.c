@@ -66,6 +66,11 @@ static int run_salvage(struct gg_invocation *invocation)
 			        salvage.managed_sample_count == 1 ? "" : "s", salvage.runtime_count,
 			        salvage.runtime_count == 1 ? "" : "s");
 	}
+	if (status == 0 && !given->quiet && salvage.repeated_count > 0)
+		fprintf(stderr,
+		        "geiger: %u file%s left out: another one has the same process, as late or "
+		        "later\n",
+		        salvage.repeated_count, salvage.repeated_count == 1 ? " was" : "s were");
 	return status == -EINVAL ? -EBADMSG
 	                         : status; /* the error is in a file, not in the request */
 }
@@ -75,7 +80,8 @@ const struct gg_command gg_command_salvage = {
 	.summary = "make a profile of regions whose programs nobody recorded",
 	.usage = "[OPTION]... REGION|DIRECTORY...",
 	.details = "For programs that ran with the agent alone ('geiger env'), and for sessions\n"
-		   "whose recorder died. Regions that are given together become one profile.\n"
+		   "whose recorder died. Regions that are given together become one profile, in\n"
+		   "which a process counts once, by the latest of its files.\n"
 		   "They have no history: what is live stands in it sample by sample, what was\n"
 		   "freed as sums by stack. Of a session's directory, what .NET's runtimes had\n"
 		   "sent is read as well, with the history that it has, and what PyPy's garbage\n"

@@ -16,7 +16,8 @@
  *   missing-processes   one byte for each process without a region, enum gg_session_missing.  Its
  *                       space is allocated at the start, so a byte can be appended even on a full
  *                       disk.
- *   collections-PID     what the garbage collector of a process did.  The process makes this file
+ *   collections-PID-TICKS-NUMBER
+ *                       what the garbage collector of a process did.  The process makes this file
  *                       itself (record/process/collections.h).
  *   forked-processes    a struct gg_session_fork for each forked child, which the child appends
  *                       before the program's code runs in it.  A child creates its region with

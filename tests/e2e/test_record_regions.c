@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "recording.h"
+#include "region/layout.h"
 #include "test.h"
 
 static const char *helper(void)
@@ -140,6 +141,173 @@ TEST(what_a_garbage_collector_did_is_salvaged_and_merged)
 		CHECK(geiger(&r, "timeline", "--json", merged, NULL));
 		CHECK_CONTAINS(gg_buf_text(&r.child.out),
 		               "\"points\":[],\"collections\":[{\"pid\":");
+	}
+	recording_end(&r);
+}
+
+/* Writes a line of a collector with that many minor collections. */
+static void write_line(const char *directory, const char *name, uint64_t time_ns, int minor_count)
+{
+	char path[200];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/%s", directory, name);
+	file = fopen(path, "a");
+	if (CHECK(file != NULL)) {
+		fprintf(file, "%" PRIu64 " %d 2 1 4000 3000 5 6000 7 8\n", time_ns, minor_count);
+		fclose(file);
+	}
+}
+
+/* Copies the only region of a directory into another one, as of a process that began elsewhen. */
+static void copy_region(const char *from, const char *to, int64_t monotonic_ns, int64_t wall_ns,
+                        struct gg_region_header *ret_header)
+{
+	static unsigned number;
+	char command[400], path[200];
+	const char *argv[] = { "sh", "-c", command, NULL };
+	struct child child;
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/geiger-1-%u.region", to, ++number);
+	snprintf(command, sizeof(command), "mkdir -p %s && cp %s/geiger-*.region %s", to, from,
+	         path);
+	REQUIRE(child_run(&child, argv, NULL, 60) && child.exit_status == 0);
+	child_done(&child);
+	fd = open(path, O_RDWR);
+	REQUIRE(fd >= 0 && pread(fd, ret_header, sizeof(*ret_header), 0) == sizeof(*ret_header));
+	ret_header->start_monotonic_ns += (uint64_t)monotonic_ns;
+	ret_header->start_wall_ns += (uint64_t)wall_ns;
+	CHECK(pwrite(fd, ret_header, sizeof(*ret_header), 0) == sizeof(*ret_header));
+	close(fd);
+}
+
+/* The minor collections of a process of the profile; -1: none were reported. */
+static double minor_of(struct recording *r, int process)
+{
+	char query[200];
+
+	snprintf(
+		query, sizeof(query),
+		"select coalesce(sum(json_extract(detail, '$.minor')), -1) from event where kind = "
+		"'collections' and process = %d",
+		process);
+	return recording_number(r, query);
+}
+
+/*
+ * Containers have the same pids, and regions of an earlier boot another clock.  So a line belongs
+ * to the process of its own directory.
+ */
+TEST(collections_of_processes_with_one_pid_are_not_mixed_up)
+{
+	const int64_t second = INT64_C(1000000000);
+	char first[140], second_one[140], earlier[140], name[60], path[200];
+	struct gg_region_header a, b, c;
+	struct recording r;
+
+	if (CHECK(recording_begin(&r)) && run_by_env(&r, "killed", "300", 128 + SIGKILL)) {
+		snprintf(first, sizeof(first), "%s/first", r.directory);
+		snprintf(second_one, sizeof(second_one), "%s/second", r.directory);
+		snprintf(earlier, sizeof(earlier), "%s/earlier", r.directory);
+		copy_region(r.directory, first, -90 * second, -90 * second, &a);
+		copy_region(r.directory, second_one, -89 * second, -89 * second, &b);
+		copy_region(r.directory, earlier, -80 * second, -86400 * second, &c);
+		snprintf(name, sizeof(name), "collections-%" PRIu32, a.pid);
+		write_line(first, name, b.start_monotonic_ns + 1, 17);
+		write_line(earlier, name, c.start_monotonic_ns + 1, 11);
+		/* That of the file's other owner is left out; so is one of other ticks. */
+		snprintf(name, sizeof(name), "collections-%" PRIu32 "-%" PRIu64, a.pid,
+		         a.process_start_ticks);
+		write_line(second_one, name, b.start_monotonic_ns + 2, 19);
+		snprintf(name, sizeof(name), "collections-%" PRIu32 "-%" PRIu64, a.pid,
+		         a.process_start_ticks + 1);
+		write_line(second_one, name, b.start_monotonic_ns + 3, 100);
+		snprintf(name, sizeof(name), "collections-%" PRIu32 "-0", a.pid);
+		snprintf(path, sizeof(path), "%s/%s", second_one, name);
+		if (geteuid() == 0) {
+			write_line(second_one, name, b.start_monotonic_ns + 4, 1000);
+			CHECK(chown(path, 65534, 65534) == 0);
+		}
+		/* A line of the time before the process began. */
+		snprintf(name, sizeof(name), "collections-%" PRIu32 "-00", a.pid);
+		write_line(second_one, name, b.start_monotonic_ns - 1, 10000);
+		CHECK(recording_geiger(&r,
+		                       (const char *const[]){ "salvage", "-q", "-o", r.path, first,
+		                                              second_one, earlier, NULL },
+		                       60));
+		CHECK_MSG(r.child.exit_status == 0, "%s", gg_buf_text(&r.child.err));
+		/* They are in the order of their starts. */
+		CHECK_EQ_DOUBLE(recording_number(&r, "select count(distinct pid) from process"), 1);
+		CHECK_EQ_DOUBLE(minor_of(&r, 1), 11);
+		CHECK_EQ_DOUBLE(minor_of(&r, 2), 17);
+		CHECK_EQ_DOUBLE(minor_of(&r, 3), 19);
+		CHECK_EQ_DOUBLE(recording_number(&r, "select count(*) from event, process where "
+		                                     "kind = 'collections' and event.process = "
+		                                     "process.id and time_ns < start_ns"),
+		                0);
+		CHECK_EQ_DOUBLE(recording_number(&r, "select min(time_ns) from event where kind = "
+		                                     "'collections'"),
+		                1);
+		CHECK(geiger(&r, "check", r.path, NULL, NULL));
+		CHECK_MSG(r.child.exit_status == 0, "%s", gg_buf_text(&r.child.out));
+	}
+	recording_end(&r);
+}
+
+/* Two containers that started at once: the number in the name is that of the region. */
+TEST(collections_of_processes_with_one_pid_and_start_are_told_apart_by_their_regions)
+{
+	struct recording r;
+	struct gg_region_header a, b;
+	char both[140], name[100];
+
+	if (CHECK(recording_begin(&r)) && run_by_env(&r, "killed", "300", 128 + SIGKILL)) {
+		snprintf(both, sizeof(both), "%s/both", r.directory);
+		copy_region(r.directory, both, -1000, -1000, &a);
+		copy_region(r.directory, both, 0, 0, &b);
+		for (int i = 0; i < 2; i++) {
+			snprintf(name, sizeof(name), "collections-%" PRIu32 "-%" PRIu64 "-%" PRIu64,
+			         a.pid, a.process_start_ticks,
+			         (i == 0 ? a : b).start_monotonic_ns - 10);
+			write_line(both, name, b.start_monotonic_ns + 1, i == 0 ? 17 : 19);
+		}
+		CHECK(geiger(&r, "salvage", "-o", r.path, both));
+		CHECK_EQ_DOUBLE(minor_of(&r, 1), 17);
+		CHECK_EQ_DOUBLE(minor_of(&r, 2), 19);
+	}
+	recording_end(&r);
+}
+
+/* The same file by other paths, a copy of it, and what a collector wrote beside it. */
+TEST(a_process_whose_region_is_given_several_times_counts_once)
+{
+	struct recording r;
+	struct gg_region_header header;
+	char again[140], copy[140], name[60];
+	double allocated;
+
+	if (CHECK(recording_begin(&r)) && run_by_env(&r, "killed", "3000", 128 + SIGKILL)) {
+		CHECK(geiger(&r, "salvage", "-o", r.path, r.directory));
+		allocated = recording_number(&r, "select sum(allocated_samples) from total");
+		CHECK(allocated > 1450);
+		snprintf(again, sizeof(again), "%s/./", r.directory);
+		snprintf(copy, sizeof(copy), "%s/copy", r.directory);
+		copy_region(r.directory, copy, 0, 0, &header);
+		snprintf(name, sizeof(name), "collections-%" PRIu32, header.pid);
+		write_line(r.directory, name, header.start_monotonic_ns + 1, 17);
+		CHECK(recording_geiger(&r,
+		                       (const char *const[]){ "salvage", "-o", r.path, r.directory,
+		                                              again, copy, NULL },
+		                       60));
+		CHECK_MSG(r.child.exit_status == 0, "%s", gg_buf_text(&r.child.err));
+		CHECK_CONTAINS(gg_buf_text(&r.child.err), "geiger: 2 files were left out: ");
+		CHECK_CONTAINS(gg_buf_text(&r.child.err),
+		               "of 1 region, and what was freed as sums");
+		CHECK_EQ_DOUBLE(recording_number(&r, "select count(*) from process"), 1);
+		CHECK_EQ_DOUBLE(recording_number(&r, "select sum(allocated_samples) from total"),
+		                allocated);
+		CHECK_EQ_DOUBLE(minor_of(&r, 1), 17);
 	}
 	recording_end(&r);
 }

@@ -137,6 +137,29 @@ for rows in by_pid.values():
 }
 check the_collections_of_each_process_are_in_the_profile watched
 
+# Two programs that have the same pid in their namespaces, and may start in the same clock tick.
+cat >"$real_input/collecting.py" <<'END'
+import gc, sys
+for _ in range(int(sys.argv[1])): gc.collect()
+END
+containers() {
+	local run="unshare -pf pypy3 -m geiger $real_input/collecting.py"
+	PYTHONPATH=$package "$GEIGER" record --quiet -o both.geiger -- bash -c "$run 3 & $run 20 & wait" &&
+		"$GEIGER" timeline both.geiger --json >timeline.json || return 1
+	python3 -c '
+import json
+majors = {}
+for row in json.load(open("timeline.json"))["collections"]:
+    majors[row["pid"]] = majors.get(row["pid"], 0) + row["major_count"]
+few, many = sorted(majors.values())
+assert 3 <= few < 10 and 20 <= many < 27, majors'
+}
+if unshare -pf true 2>/dev/null; then
+	check collections_of_two_namespaces_are_not_mixed_up containers
+else
+	skip collections_of_two_namespaces_are_not_mixed_up 'no pid namespace can be made here'
+fi
+
 # Other programs may write such files; the recorder takes the lines that are well formed.
 hostile() {
 	# shellcheck disable=SC2016 # the program expands it

@@ -19,6 +19,27 @@ FIRST_PERIOD_NS = 10_000_000
 LINES = 500  # the period grows with the time, so that a long recording has a few thousand lines
 
 
+def _file_name():
+    """The pid, and what tells this process from those of other containers that have the same pid.
+
+    That is the time of its start in clock ticks, and the number in the name of its region, which a
+    forked child may not have yet.
+    """
+    pid, ticks, number = os.getpid(), "0", "0"
+    try:
+        with open("/proc/self/stat", errors="replace") as stat:
+            ticks = stat.read().rpartition(")")[2].split()[19]
+        with open("/proc/self/maps", errors="replace") as maps:
+            for line in maps:
+                name = line.rpartition("/")[2]
+                if name.startswith("geiger-%d-" % pid) and ".region" in name:
+                    number = name.split("-")[2].partition(".")[0]
+                    break
+    except (OSError, IndexError):
+        pass
+    return "collections-%d-%s-%s" % (pid, ticks, number)
+
+
 class _Watch:
     def __init__(self, folder):
         self.folder = folder
@@ -26,7 +47,7 @@ class _Watch:
 
     def begin(self):
         """Each process has a file of its own."""
-        path = os.path.join(self.folder, "collections-%d" % os.getpid())
+        path = os.path.join(self.folder, _file_name())
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
         try:
             self.file = os.open(path, flags, 0o600)

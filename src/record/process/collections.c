@@ -37,36 +37,72 @@ enum number {
 	NUMBER_COUNT
 };
 
-struct session_program {
-	int64_t start_ns;
-	uint32_t process, pid;
+/* Who may have written a file, by its name and its owner. */
+struct writer_of_file {
+	uint32_t pid;
+	uint64_t start_ticks; /* 0: unknown */
+	uint64_t region_ns;   /* just before the start of its region; 0: unknown */
+	int64_t owner;
 };
 
-struct session_programs {
-	GG_ARRAY(struct session_program) list;
+/* The programs that may have written one file. */
+struct candidates {
+	GG_ARRAY(struct gg_collections_program) list;
 };
 
-static int add_program(const struct gg_profile_process *process, void *context)
+static bool may_have_written(const struct gg_collections_program *program,
+                             const struct writer_of_file *by)
 {
-	struct session_programs *programs = context;
-	struct session_program program = { process->start_ns, process->id, process->pid };
-
-	return gg_array_push(&programs->list, program) ? 0 : -ENOMEM;
+	return by->pid != 0 && program->pid == by->pid &&
+	       (program->start_ticks == 0 || by->start_ticks == 0 ||
+	        program->start_ticks == by->start_ticks) &&
+	       (by->owner == 0 || by->owner == (int64_t)geteuid() || program->owner < 0 ||
+	        by->owner == program->owner);
 }
 
-/* Programs that a process executes one after the other share a pid.  0: no process fits. */
-static uint32_t process_at(const struct session_programs *programs, uint32_t pid, int64_t time_ns)
+/* Keeps only the program whose region was the next one to start, if there is such a program. */
+static void keep_that_of_region(struct candidates *candidates, uint64_t region_ns)
 {
-	const struct session_program *found = NULL;
+	struct gg_collections_program *items = candidates->list.items, *next = NULL;
 
-	for (size_t i = 0; i < programs->list.count; i++) {
-		const struct session_program *program = &programs->list.items[i];
+	for (size_t i = 0; i < candidates->list.count; i++)
+		if (items[i].region_ns >= region_ns &&
+		    (next == NULL || items[i].region_ns < next->region_ns))
+			next = &items[i];
+	if (next == NULL)
+		return;
+	items[0] = *next;
+	candidates->list.count = 1;
+}
 
-		if (program->pid == pid && program->start_ns <= time_ns &&
-		    (found == NULL || program->start_ns >= found->start_ns))
+static int find_candidates(struct candidates *candidates,
+                           const struct gg_collections_program *programs, size_t count,
+                           const struct writer_of_file *by)
+{
+	candidates->list.count = 0;
+	for (size_t i = 0; i < count; i++)
+		if (may_have_written(&programs[i], by) &&
+		    !gg_array_push(&candidates->list, programs[i]))
+			return -ENOMEM;
+	if (by->region_ns != 0)
+		keep_that_of_region(candidates, by->region_ns);
+	return 0;
+}
+
+/* Returns the program that ran last of those that had begun; NULL: no program ran. */
+static const struct gg_collections_program *program_at(const struct candidates *candidates,
+                                                       uint64_t time_ns)
+{
+	const struct gg_collections_program *found = NULL;
+
+	for (size_t i = 0; i < candidates->list.count; i++) {
+		const struct gg_collections_program *program = &candidates->list.items[i];
+
+		if (program->from_ns <= time_ns && time_ns <= program->to_ns &&
+		    (found == NULL || program->from_ns >= found->from_ns))
 			found = program;
 	}
-	return found != NULL ? found->process : 0;
+	return found;
 }
 
 static bool parse(const char *line, int64_t numbers[NUMBER_COUNT])
@@ -98,33 +134,48 @@ static void write_line(struct gg_profile_writer *writer, uint32_t process, int64
 	                        numbers[NUMBER_ARENAS], numbers[NUMBER_LARGE]);
 }
 
-static void read_lines(struct gg_profile_writer *writer, const struct session_programs *programs,
-                       uint32_t pid, FILE *file, int64_t *last_ns)
+static void read_lines(struct gg_profile_writer *writer, const struct candidates *candidates,
+                       FILE *file, int64_t *last_ns)
 {
 	char line[LINE_BYTES];
 	int64_t numbers[NUMBER_COUNT];
 
 	for (int i = 0; i < COLLECTIONS_LINES_MAX && fgets(line, sizeof(line), file) != NULL; i++) {
+		const struct gg_collections_program *program;
 		int64_t time_ns;
-		uint32_t process;
 
 		if (!parse(line, numbers) || writer->status < 0)
 			return;
-		time_ns = gg_profile_writer_time(writer, (uint64_t)numbers[NUMBER_TIME]);
-		process = process_at(programs, pid, time_ns);
-		if (process == 0)
+		program = program_at(candidates, (uint64_t)numbers[NUMBER_TIME]);
+		if (program == NULL)
 			continue;
-		write_line(writer, process, time_ns, numbers);
+		writer->start_ns = program->session_zero_ns;
+		time_ns = gg_profile_writer_time(writer, (uint64_t)numbers[NUMBER_TIME]);
+		write_line(writer, program->process, time_ns, numbers);
 		if (last_ns != NULL && time_ns > *last_ns)
 			*last_ns = time_ns;
 	}
 }
 
-static void read_file(struct gg_profile_writer *writer, const struct session_programs *programs,
-                      int directory_fd, const char *name, int64_t *last_ns)
+static struct writer_of_file writer_by_name(const char *name)
 {
-	uint32_t pid = (uint32_t)strtoul(name + strlen(GG_SESSION_COLLECTIONS_PREFIX), NULL, 10);
+	struct writer_of_file by = { 0 };
+	char *end;
+
+	by.pid = (uint32_t)strtoul(name + strlen(GG_SESSION_COLLECTIONS_PREFIX), &end, 10);
+	if (*end == '-')
+		by.start_ticks = strtoull(end + 1, &end, 10);
+	if (*end == '-')
+		by.region_ns = strtoull(end + 1, NULL, 10);
+	return by;
+}
+
+static void read_file(struct gg_profile_writer *writer, int directory_fd, const char *name,
+                      const struct gg_collections_program *programs, size_t count, int64_t *last_ns)
+{
+	struct writer_of_file by = writer_by_name(name);
 	int fd = openat(directory_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	struct candidates candidates = { 0 };
 	struct stat status;
 	FILE *file;
 
@@ -135,7 +186,12 @@ static void read_file(struct gg_profile_writer *writer, const struct session_pro
 		close(fd);
 		return;
 	}
-	read_lines(writer, programs, pid, file, last_ns);
+	by.owner = (int64_t)status.st_uid;
+	if (find_candidates(&candidates, programs, count, &by) < 0)
+		gg_profile_writer_keep(writer, gg_error_memory(writer->error, name));
+	else if (candidates.list.count > 0)
+		read_lines(writer, &candidates, file, last_ns);
+	gg_array_done(&candidates.list);
 	fclose(file);
 }
 
@@ -145,21 +201,100 @@ static int is_file_of_collections(const struct dirent *entry)
 	               strlen(GG_SESSION_COLLECTIONS_PREFIX)) == 0;
 }
 
-int gg_collections_write(struct gg_profile_writer *writer, int directory_fd, int64_t *last_ns)
+/* Returns the number of files; the caller frees them with free_files(). */
+static int list_files(int directory_fd, struct dirent ***ret_files)
 {
-	struct session_programs programs = { 0 };
-	struct dirent **files = NULL;
-	int count = scandirat(directory_fd, ".", &files, is_file_of_collections, versionsort);
+	*ret_files = NULL;
+	return scandirat(directory_fd, ".", ret_files, is_file_of_collections, versionsort);
+}
 
-	if (count > 0)
-		gg_profile_writer_keep(writer, gg_profile_each_process(writer->profile, add_program,
-		                                                       &programs, writer->error));
-	for (int i = 0; i < count; i++) {
-		if (writer->status == 0)
-			read_file(writer, &programs, directory_fd, files[i]->d_name, last_ns);
+static void free_files(struct dirent **files, int count)
+{
+	for (int i = 0; i < count; i++)
 		free(files[i]);
-	}
 	free(files);
+}
+
+int gg_collections_write(struct gg_profile_writer *writer, int directory_fd,
+                         const struct gg_collections_program *programs, size_t count,
+                         int64_t *last_ns)
+{
+	struct dirent **files;
+	int file_count = list_files(directory_fd, &files);
+	uint64_t start_ns = writer->start_ns;
+
+	for (int i = 0; i < file_count && writer->status == 0; i++)
+		read_file(writer, directory_fd, files[i]->d_name, programs, count, last_ns);
+	free_files(files, file_count);
+	writer->start_ns = start_ns;
+	return writer->status;
+}
+
+/* --- all processes of a session --- */
+
+struct session_programs {
+	GG_ARRAY(struct gg_collections_program) list; /* by the id of the process */
+	uint64_t start_ns;                            /* of the session */
+};
+
+/* Forked children that were idle to the end have no region, and so no place in the lineage. */
+static int add_process(const struct gg_profile_process *process, void *context)
+{
+	struct session_programs *programs = context;
+
+	if (!gg_array_extend(&programs->list, (size_t)process->id + 1))
+		return -ENOMEM;
+	programs->list.items[process->id] = (struct gg_collections_program){
+		.process = process->id,
+		.pid = process->pid,
+		.from_ns = process->start_ns != GG_TIME_NONE
+		                   ? programs->start_ns + (uint64_t)process->start_ns
+		                   : 0,
+		.to_ns = UINT64_MAX,
+		.session_zero_ns = programs->start_ns,
+		.owner = -1,
+	};
+	return 0;
+}
+
+/* A forked child creates its region with its first sample, and may have collected before. */
+static void add_region(struct session_programs *programs, const struct gg_lineage_process *known)
+{
+	struct gg_collections_program *program = &programs->list.items[known->id];
+
+	program->pid = known->pid;
+	program->start_ticks = known->start_ticks;
+	program->region_ns = known->start_ns;
+	program->from_ns = known->fork_ns != 0 ? known->fork_ns : known->start_ns;
+	program->owner = known->owner;
+}
+
+static int write_programs(struct gg_profile_writer *writer, int directory_fd,
+                          const struct gg_lineage *lineage, struct session_programs *programs)
+{
+	int status = gg_profile_each_process(writer->profile, add_process, programs, writer->error);
+
+	if (status == -ENOMEM)
+		status = gg_error_memory(writer->error, "collections");
+	if (gg_profile_writer_keep(writer, status) < 0)
+		return writer->status;
+	for (size_t i = 0; i < lineage->processes.count; i++)
+		if (lineage->processes.items[i].id < programs->list.count)
+			add_region(programs, &lineage->processes.items[i]);
+	return gg_collections_write(writer, directory_fd, programs->list.items,
+	                            programs->list.count, NULL);
+}
+
+int gg_collections_write_session(struct gg_profile_writer *writer, int directory_fd,
+                                 const struct gg_lineage *lineage)
+{
+	struct session_programs programs = { .start_ns = writer->start_ns };
+	struct dirent **files;
+	int count = list_files(directory_fd, &files);
+
+	free_files(files, count);
+	if (count > 0 && writer->status == 0)
+		write_programs(writer, directory_fd, lineage, &programs);
 	gg_array_done(&programs.list);
 	return writer->status;
 }

@@ -55,6 +55,9 @@ int gg_lineage_add(struct gg_lineage *lineage, const struct gg_region_header *he
 		ancestor = gg_lineage_find(lineage, header->ancestor_pid,
 		                           header->ancestor_start_ns);
 	*process = (struct gg_lineage_process){ .start_ns = header->start_monotonic_ns,
+		                                .fork_ns = header->fork_ns,
+		                                .start_ticks = header->process_start_ticks,
+		                                .owner = -1,
 		                                .pid = header->pid,
 		                                .id = id,
 		                                .ancestor = ancestor,

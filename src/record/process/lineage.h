@@ -7,7 +7,7 @@
  * profile still has their samples.  The lineage remembers all processes of a session, so that a
  * child that appears late finds its parent's id, and the ids whose samples it may have inherited.
  *
- * Memory   some 150 bytes a process.
+ * Memory   some 180 bytes a process.
  * Threads  one owner at a time.
  */
 #pragma once
@@ -21,10 +21,13 @@
 #include "region/layout.h"
 
 struct gg_lineage_process {
-	uint64_t start_ns; /* start_monotonic_ns of its region */
-	uint32_t pid;      /* in the region */
-	uint32_t id;       /* in the profile */
-	uint32_t ancestor; /* its number in the lineage; 0: none, or none that was recorded */
+	uint64_t start_ns;    /* start_monotonic_ns of its region */
+	uint64_t fork_ns;     /* CLOCK_MONOTONIC before its fork; 0: unknown, or no fork */
+	uint64_t start_ticks; /* field 22 of /proc/PID/stat; 0: unknown */
+	int64_t owner;        /* the user id of its region's file; -1: unknown */
+	uint32_t pid;         /* in the region */
+	uint32_t id;          /* in the profile */
+	uint32_t ancestor;    /* its number in the lineage; 0: none, or none that was recorded */
 	/*
 	 * The profile was searched for blocks that its children inherited (process/forgotten.h):
 	 * from that time on, in session time, when its chain had forgotten so many ends.

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/assert.h"
@@ -135,6 +136,7 @@ void gg_target_free(struct gg_target *target)
 static int add_process(struct gg_target *target)
 {
 	struct gg_profile_writer *writer = target->writer;
+	struct stat file;
 
 	fill_record(target);
 	target->id = target->set->known_id;
@@ -154,6 +156,8 @@ static int add_process(struct gg_target *target)
 	if (gg_lineage_add(&target->set->lineage, &target->reader.header, target->id,
 	                   &target->lineage) < 0)
 		return gg_profile_writer_keep(writer, -ENOMEM);
+	if (fstat(target->reader.fd, &file) == 0)
+		gg_lineage_at(&target->set->lineage, target->lineage)->owner = (int64_t)file.st_uid;
 	return gg_attach_record_write(writer, target->id, &target->reader.header);
 }
 

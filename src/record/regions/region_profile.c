@@ -38,9 +38,13 @@
 #include "record/regions/unfinished_profiles.h"
 #include "record/symbols/symbolize.h"
 #include "region/reader/view.h"
+#include "region/session_files.h"
 
 /* If two regions' clocks differ by more than this, they are from different boots or machines. */
 #define SAME_BOOT_NS (10 * GG_NS_PER_S)
+
+/* The agent notes the end of a process before the last code of the process runs. */
+#define LAST_LINE_NS GG_NS_PER_S
 
 enum {
 	EXAMINED_MAX = 16, /* regions whose programs are searched for an allocator */
@@ -52,14 +56,26 @@ enum {
 
 _Static_assert((int)GG_SALVAGE_WHY_MAX == (int)GG_DIAGNOSTIC_MAX, "one reason fits both");
 
+/* A file or a directory, by whatever path. */
+struct file_id {
+	dev_t device;
+	ino_t inode;
+};
+
 struct region {
 	char *path;
+	struct file_id directory;
 	struct gg_region_header header;
+	/* Once it is in the profile: */
+	uint32_t process; /* id */
+	uint64_t
+		session_zero_ns; /* the session's start by the region's clock; it may have wrapped */
 };
 
 /* The files that a salvage reads beside regions. */
 struct beside_regions {
 	struct gg_diagnostic_port runtimes; /* of .NET, with the events that they have sent */
+	GG_ARRAY(struct file_id) streams;   /* of these */
 	char *const *paths;                 /* the given ones: directories, and regions */
 	int path_count;
 };
@@ -68,21 +84,51 @@ struct beside_regions {
 struct session_directory {
 	const char *path; /* without a 0 byte behind it */
 	size_t length;
-	const struct gg_region_header *header; /* of its earliest region, for the clock */
+	struct file_id id;
 };
 
 struct session_directories {
 	GG_ARRAY(struct session_directory) list;
 };
 
-/* Returns the profile's id of the latest process that had this pid; 0: there is no such process. */
-static uint32_t find_parent(const struct gg_target_set *set, uint32_t pid)
+static bool is_same_file(struct file_id a, struct file_id b)
 {
-	const struct gg_target *target = set->first;
+	return a.device == b.device && a.inode == b.inode;
+}
 
-	while (target != NULL && target->pid != pid)
-		target = target->next;
-	return target != NULL ? target->id : 0;
+/* Returns all zero if there is no such file. */
+static struct file_id file_id_at(int directory_fd, const char *path)
+{
+	struct file_id id = { 0 };
+	struct stat file;
+
+	if (fstatat(directory_fd, path, &file, 0) == 0)
+		id = (struct file_id){ file.st_dev, file.st_ino };
+	return id;
+}
+
+/*
+ * Returns the profile's id of the latest process before regions[number] that had its parent's pid;
+ * 0: there is no such process.  Sessions of containers have the same pids, so the regions of the
+ * same directory come first.
+ */
+static uint32_t find_parent(const struct region *regions, uint32_t number)
+{
+	const struct region *child = &regions[number];
+	uint32_t found = 0;
+
+	for (uint32_t i = number; i > 0; i--) {
+		const struct region *region = &regions[i - 1];
+
+		if (region->header.pid != child->header.parent_pid ||
+		    region->header.start_monotonic_ns > child->header.start_monotonic_ns)
+			continue;
+		if (is_same_file(region->directory, child->directory))
+			return region->process;
+		if (found == 0)
+			found = region->process;
+	}
+	return found;
 }
 
 /*
@@ -219,10 +265,12 @@ static int put_rss(struct gg_profile_writer *writer, uint32_t process, uint32_t 
 		writer, gg_profile_add_memory(writer->profile, &memory, writer->error));
 }
 
-/* Adds the process of one region to the profile.  has_streams: managed memory follows. */
-static int add_region(struct gg_profile_writer *writer, struct gg_target_set *set, const char *path,
-                      bool has_streams, bool has_looks, uint64_t *last_ns, struct gg_error *error)
+/* Adds the process of regions[number] to the profile.  has_streams: managed memory follows. */
+static int add_region(struct gg_profile_writer *writer, struct gg_target_set *set,
+                      struct region *regions, uint32_t number, bool has_streams, bool has_looks,
+                      uint64_t *last_ns, struct gg_error *error)
 {
+	const char *path = regions[number].path;
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), status;
 	struct gg_region_view view;
 	struct gg_target *target;
@@ -238,8 +286,11 @@ static int add_region(struct gg_profile_writer *writer, struct gg_target_set *se
 		return status;
 	}
 	*last_ns = last_moment(&view);
-	status = gg_target_open(&target, set, writer, fd, 0,
-	                        find_parent(set, view.header.parent_pid), false, error);
+	status = gg_target_open(&target, set, writer, fd, 0, find_parent(regions, number), false,
+	                        error);
+	regions[number].session_zero_ns = writer->start_ns;
+	if (status == 0)
+		regions[number].process = target->id;
 	is_alive = gg_process_alive_region(&view.header, fd);
 	if (has_looks && is_alive && status == 0)
 		has_look = take_look(&look, writer, target, fd);
@@ -283,35 +334,45 @@ static char *command_of(const struct gg_region_header *header)
 }
 
 /*
+ * Aligns the clock of this boot with the session's.  Wall time may have jumped since the first
+ * region began, so it decides only if that was in an earlier boot.
+ */
+static void align_now(struct gg_profile_writer *writer, const struct gg_region_header *first)
+{
+	uint64_t now_ns = gg_clock_monotonic_ns(), wall_ns = gg_clock_wall_ns();
+	uint64_t boot_ns = wall_ns - gg_clock_boot_ns();
+
+	writer->start_ns = first->start_monotonic_ns;
+	if (first->start_monotonic_ns > now_ns || first->start_wall_ns + SAME_BOOT_NS < boot_ns)
+		writer->start_ns = now_ns - (wall_ns - first->start_wall_ns);
+	if ((int64_t)(now_ns - writer->start_ns) > 0)
+		writer->now_ns = (int64_t)(now_ns - writer->start_ns);
+}
+
+/*
  * Adds the samples of .NET's runtimes.  They were sent before now, and one clock serves all of this
  * boot; add_stream() leaves out those of an earlier one.
  */
 static int add_runtimes(struct gg_profile_writer *writer, const struct gg_diagnostic_port *runtimes,
                         const struct gg_region_header *first, int64_t *end_ns)
 {
-	uint64_t now_ns = gg_clock_monotonic_ns();
 	int64_t last_ns = 0;
 	int status;
 
-	writer->start_ns = first->start_monotonic_ns;
-	if (now_ns > writer->start_ns)
-		writer->now_ns = (int64_t)(now_ns - writer->start_ns);
+	align_now(writer, first);
 	status = gg_dotnet_samples_write(runtimes, writer, &last_ns);
 	*end_ns = last_ns > *end_ns ? last_ns : *end_ns;
 	return status;
 }
 
 static int add_directory(struct session_directories *directories, const char *path, size_t length,
-                         const struct gg_region_header *header)
+                         struct file_id id)
 {
-	struct session_directory added = { path, length, header };
+	struct session_directory added = { path, length, id };
 
-	for (size_t i = 0; i < directories->list.count; i++) {
-		const struct session_directory *known = &directories->list.items[i];
-
-		if (known->length == length && memcmp(known->path, path, length) == 0)
+	for (size_t i = 0; i < directories->list.count; i++)
+		if (is_same_file(directories->list.items[i].id, id))
 			return 0;
-	}
 	return gg_array_push(&directories->list, added) ? 0 : -ENOMEM;
 }
 
@@ -322,20 +383,64 @@ static int find_directories(struct session_directories *directories, const struc
 	int status = 0;
 
 	for (uint32_t i = 0; i < count && status == 0; i++) {
-		const char *base = gg_path_base(regions[i].path);
+		const char *path = regions[i].path, *base = gg_path_base(path);
 
-		if (base > regions[i].path)
-			status = add_directory(directories, regions[i].path,
-			                       (size_t)(base - regions[i].path - 1),
-			                       &regions[i].header);
+		if (base > path)
+			status = add_directory(directories, path, (size_t)(base - path),
+			                       regions[i].directory);
 		else
-			status = add_directory(directories, ".", 1, &regions[i].header);
+			status = add_directory(directories, ".", 1, regions[i].directory);
 	}
 	for (int i = 0; i < beside->path_count && status == 0; i++)
 		if (gg_region_list_is_directory(beside->paths[i]))
 			status = add_directory(directories, beside->paths[i],
-			                       strlen(beside->paths[i]), &regions[0].header);
+			                       strlen(beside->paths[i]),
+			                       file_id_at(AT_FDCWD, beside->paths[i]));
 	return status;
+}
+
+/* Returns the time of the program of a region, whose lines may come a little after its end. */
+static struct gg_collections_program program_of(const struct region *region, int64_t owner)
+{
+	const struct gg_region_header *header = &region->header;
+	uint64_t end_ns = header->end_monotonic_ns;
+
+	return (struct gg_collections_program){
+		.process = region->process,
+		.pid = header->pid,
+		.start_ticks = header->process_start_ticks,
+		.region_ns = header->start_monotonic_ns,
+		/* A forked child creates its region with its first sample, and may collect before. */
+		.from_ns = header->fork_ns != 0 ? header->fork_ns : header->start_monotonic_ns,
+		.to_ns = end_ns != 0 ? end_ns + LAST_LINE_NS : UINT64_MAX,
+		.session_zero_ns = region->session_zero_ns,
+		.owner = owner,
+	};
+}
+
+struct collections_programs {
+	GG_ARRAY(struct gg_collections_program) list;
+};
+
+/* Finds the programs of the regions in a directory, and of those in its spare. */
+static int find_programs(struct collections_programs *programs, const struct region *regions,
+                         uint32_t count, const struct session_directory *directory, int fd)
+{
+	struct file_id spare = file_id_at(fd, GG_SESSION_NEXT);
+
+	for (uint32_t i = 0; i < count; i++) {
+		int64_t owner = -1;
+		struct stat file;
+
+		if (!is_same_file(regions[i].directory, directory->id) &&
+		    (spare.inode == 0 || !is_same_file(regions[i].directory, spare)))
+			continue;
+		if (stat(regions[i].path, &file) == 0)
+			owner = (int64_t)file.st_uid;
+		if (!gg_array_push(&programs->list, program_of(&regions[i], owner)))
+			return -ENOMEM;
+	}
+	return 0;
 }
 
 /* Opens the directory.  -1: it went after its regions were read; otherwise -ENOMEM. */
@@ -373,9 +478,36 @@ static void note_forks(struct gg_profile_writer *writer, const struct gg_noted_f
 			counts->orphan_count == 1 ? "" : "es");
 }
 
+static int add_collections(struct gg_profile_writer *writer, const struct region *regions,
+                           uint32_t count, const struct session_directory *directory, int fd,
+                           int64_t *end_ns)
+{
+	struct collections_programs programs = { 0 };
+	int status = find_programs(&programs, regions, count, directory, fd);
+
+	if (status < 0)
+		status = gg_error_memory(writer->error, "salvage");
+	else
+		status = gg_collections_write(writer, fd, programs.list.items, programs.list.count,
+		                              end_ns);
+	gg_array_done(&programs.list);
+	return status;
+}
+
+/* Returns the earliest region of a directory; if it has none, the first of all. */
+static const struct region *first_region_of(const struct session_directory *directory,
+                                            const struct region *regions, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++)
+		if (is_same_file(regions[i].directory, directory->id))
+			return &regions[i];
+	return &regions[0];
+}
+
 /*
- * Adds what garbage collectors of the processes noted, and children that noted their forks.  Times
- * are of the same boot as the regions beside these files.
+ * Adds what garbage collectors of the processes noted, and children that noted their forks.
+ * Directories may be of different sessions, machines and boots, so a line belongs to a process of
+ * the same directory, and has its clock.
  */
 static int add_session_files(struct gg_profile_writer *writer,
                              const struct gg_profile_session *session, struct gg_target_set *set,
@@ -389,13 +521,14 @@ static int add_session_files(struct gg_profile_writer *writer,
 	if (status < 0)
 		status = gg_error_memory(writer->error, "salvage");
 	for (size_t i = 0; i < directories.list.count && status == 0; i++) {
-		int fd = open_directory(writer, &directories.list.items[i]);
+		const struct session_directory *directory = &directories.list.items[i];
+		int fd = open_directory(writer, directory);
 
 		if (fd < 0)
 			continue;
+		status = add_collections(writer, regions, count, directory, fd, end_ns);
 		align(writer, session, regions[0].header.start_monotonic_ns,
-		      directories.list.items[i].header);
-		status = gg_collections_write(writer, fd, end_ns);
+		      &first_region_of(directory, regions, count)->header);
 		if (status == 0)
 			status = gg_noted_forks_write(writer, &set->lineage, fd, &forks);
 		close(fd);
@@ -438,7 +571,7 @@ static int add_regions(struct gg_profile *profile, struct region *regions, uint3
 		int64_t end_ns;
 
 		align(&writer, &session, first->start_monotonic_ns, &regions[i].header);
-		status = add_region(&writer, &set, regions[i].path,
+		status = add_region(&writer, &set, regions, i,
 		                    beside != NULL && beside->runtimes.runtimes.count > 0,
 		                    has_looks, &last_ns, error);
 		end_ns = gg_profile_writer_time(&writer, last_ns);
@@ -487,6 +620,18 @@ static int read_region(struct region *region, const char *path, struct gg_error 
 		return status;
 	region->path = strdup(path);
 	return region->path != NULL ? 0 : gg_error_memory(error, path);
+}
+
+/* Finds the directory of a region, by whatever path it was given. */
+static int find_directory(struct region *region)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf path = { 0 };
+
+	gg_buf_append(&path, region->path, (size_t)(gg_path_base(region->path) - region->path));
+	if (path.failed)
+		return -ENOMEM;
+	region->directory = file_id_at(AT_FDCWD, path.length > 0 ? gg_buf_text(&path) : ".");
+	return 0;
 }
 
 int gg_region_profile_load(struct gg_profile **ret_profile, const char *path,
@@ -564,6 +709,10 @@ static int add_path(struct regions *regions, const char *path)
 	if (added == NULL)
 		return gg_error_memory(regions->error, path);
 	status = read_region(added, path, regions->error);
+	if (status == 0 && find_directory(added) < 0) {
+		free(added->path);
+		status = gg_error_memory(regions->error, path);
+	}
 	if (status < 0)
 		regions->list.count--;
 	return status;
@@ -590,7 +739,15 @@ static bool is_of_earlier_boot(const char *path)
 static int add_stream(const char *path, uint32_t pid, void *context)
 {
 	struct regions *regions = context;
+	struct beside_regions *beside = &regions->beside;
+	struct file_id id = file_id_at(AT_FDCWD, path);
 
+	/* Two of the given directories may be the same. */
+	for (size_t i = 0; i < beside->streams.count; i++)
+		if (is_same_file(beside->streams.items[i], id))
+			return 0;
+	if (!gg_array_push(&beside->streams, id))
+		return gg_error_memory(regions->error, path);
 	if (is_of_earlier_boot(path)) {
 		regions->beside.runtimes.old_count++;
 		return 0;
@@ -607,10 +764,47 @@ static int compare_starts(const void *a, const void *b)
 
 	if (left->start_wall_ns != right->start_wall_ns)
 		return left->start_wall_ns < right->start_wall_ns ? -1 : 1;
-	return left->start_monotonic_ns < right->start_monotonic_ns ? -1 : 1;
+	if (left->start_monotonic_ns != right->start_monotonic_ns)
+		return left->start_monotonic_ns < right->start_monotonic_ns ? -1 : 1;
+	if (left->pid != right->pid)
+		return left->pid < right->pid ? -1 : 1;
+	if (left->counters[GG_COUNT_SAMPLES] != right->counters[GG_COUNT_SAMPLES])
+		return left->counters[GG_COUNT_SAMPLES] > right->counters[GG_COUNT_SAMPLES] ? -1
+		                                                                            : 1;
+	return 0;
 }
 
-/* Reads the heads of all regions in the given files and directories, and sorts them by start. */
+static bool is_same_process(const struct gg_region_header *a, const struct gg_region_header *b)
+{
+	return a->start_wall_ns == b->start_wall_ns &&
+	       a->start_monotonic_ns == b->start_monotonic_ns && a->pid == b->pid;
+}
+
+/*
+ * Sorts the regions by their starts.  Of a process there may be several files: one that was given
+ * twice, copies, and snapshots.  The sum would have its samples several times, so the latest state
+ * alone stays.  Returns how many files went.
+ */
+static uint32_t sort_regions(struct regions *regions)
+{
+	struct region *items = regions->list.items;
+	size_t kept_count = 0, count = regions->list.count;
+
+	if (count == 0)
+		return 0;
+	qsort(items, count, sizeof(*items), compare_starts);
+	for (size_t i = 0; i < count; i++) {
+		if (kept_count > 0 &&
+		    is_same_process(&items[kept_count - 1].header, &items[i].header))
+			free(items[i].path);
+		else
+			items[kept_count++] = items[i];
+	}
+	regions->list.count = kept_count;
+	return (uint32_t)(count - kept_count);
+}
+
+/* Reads the heads of all regions in the given files and directories. */
 static int collect(struct regions *regions, char *const *paths, int count)
 {
 	int status = 0;
@@ -631,9 +825,6 @@ static int collect(struct regions *regions, char *const *paths, int count)
 			                      "'geiger ls' lists the regions of this machine.",
 			                      "there is no region in it");
 	}
-	if (status == 0)
-		qsort(regions->list.items, regions->list.count, sizeof(*regions->list.items),
-		      compare_starts);
 	return status;
 }
 
@@ -650,10 +841,13 @@ int gg_region_profile_salvage(char *const *paths, int count, const char *output,
 	};
 	struct gg_symbolize_result symbols;
 	struct gg_profile *profile = NULL;
+	uint32_t repeated_count = 0;
 	int status = collect(&regions, paths, count);
 
-	if (status == 0)
+	if (status == 0) {
+		repeated_count = sort_regions(&regions);
 		status = gg_profile_create(&profile, output, error);
+	}
 	if (status == 0)
 		status = add_regions(profile, regions.list.items, (uint32_t)regions.list.count,
 		                     &regions.beside, true, progress, ret_salvage, error);
@@ -664,9 +858,12 @@ int gg_region_profile_salvage(char *const *paths, int count, const char *output,
 		status = gg_profile_finish(profile, error);
 	}
 	gg_profile_close(profile);
+	if (status == 0)
+		ret_salvage->repeated_count = repeated_count;
 	for (uint32_t i = 0; i < regions.list.count; i++)
 		free(regions.list.items[i].path);
 	gg_array_done(&regions.list);
+	gg_array_done(&regions.beside.streams);
 	gg_diagnostic_port_done(&regions.beside.runtimes, false);
 	return status;
 }
@@ -691,8 +888,7 @@ int gg_region_profile_load_several(struct gg_profile **ret_profile, char *const 
 	if (status == 0 && regions.list.count == 0)
 		status = gg_error_set(error, -ENOENT, "regions", NULL, "all of them are gone");
 	if (status == 0) {
-		qsort(regions.list.items, regions.list.count, sizeof(*regions.list.items),
-		      compare_starts);
+		sort_regions(&regions);
 		status = gg_profile_create(&profile, NULL, error);
 	}
 	if (status == 0)

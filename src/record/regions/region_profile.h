@@ -53,6 +53,7 @@ enum { GG_SALVAGE_WHY_MAX = 400 };
 /* Counts of a salvaged profile. */
 struct gg_salvage {
 	uint32_t region_count, live_count;
+	uint32_t repeated_count; /* files beside these whose process another file has as well */
 	uint64_t sample_count;
 	uint32_t runtime_count;        /* .NET runtimes whose events were there */
 	uint64_t managed_sample_count; /* of these */
@@ -61,7 +62,8 @@ struct gg_salvage {
 
 /*
  * Writes one profile of all given regions and of all regions in given directories (such as a
- * session's) into the file `output`.  Pids identify the parents.  The events of .NET's runtimes in
+ * session's) into the file `output`.  A process counts once, by its latest state, however many of
+ * the files are its region, copies of it and snapshots.  Pids identify the parents.  The events of .NET's runtimes in
  * the directories go into it as samples, with the ends of those that died.
  */
 GG_MUST_CHECK int gg_region_profile_salvage(char *const *paths, int count, const char *output,

@@ -100,7 +100,8 @@ int gg_session_complete(struct gg_session *s)
 	gg_diagnostic_port_stop(&s->dotnet);
 	gg_process_set_finish_all(&s->processes);
 	gg_idle_children_finish(&s->processes);
-	gg_collections_write(&s->writer, s->processes.directory.fd, NULL);
+	gg_collections_write_session(&s->writer, s->processes.directory.fd,
+	                             &s->processes.targets.lineage);
 	gg_diagnostic_port_finish(&s->dotnet, is_urgent, s);
 	gg_dotnet_samples_write(&s->dotnet, &s->writer, NULL);
 	gg_focus_error_note(&s->focus, &s->writer);
