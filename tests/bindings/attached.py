@@ -7,10 +7,12 @@ Each prints "ready" when it may be attached to, and ends with status 5.  It runs
 from 3.8 on.
 """
 
+import atexit
 import ctypes
 import itertools
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -245,6 +247,29 @@ def leaves(command):
         kept = [str(number) * 50 for number in range(200000)]
         is_right &= read_allocators() == before and len(kept) == 200000
     return is_right
+
+
+def ends(how, seconds):
+    """Ends after so long, while other threads work."""
+    atexit.register(say, "at exit")
+
+    def work():
+        while True:
+            [Node(number) for number in range(2000)]
+
+    for _ in range(2):
+        threading.Thread(target=work, daemon=True).start()
+    say("ready")
+    time.sleep(float(seconds))
+    print("printed")
+    if how == "by_exec":
+        sys.stdout.flush()
+        os.execv(sys.executable, [sys.executable, "-c", "print('executed'); raise SystemExit(5)"])
+    if how == "by_a_kill":
+        os.kill(os.getpid(), signal.SIGKILL)
+    if how == "at_once":
+        os._exit(5)
+    return True
 
 
 cache = []

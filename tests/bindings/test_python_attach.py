@@ -77,9 +77,9 @@ class Program:
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.communicate()
-            self.output = None
+            self.output = self.errors = None
             return "it hangs"
-        self.output = output
+        self.output, self.errors = output, errors
         return None if self.process.returncode == 5 and errors == "" else f"{self.process.returncode}: {errors}"
 
 
@@ -237,6 +237,35 @@ def leaking(name, python):
         None if "remember attached.py" in found.stdout else found.stdout + found.stderr,
         None if "remember (attached.py)" in shown.stdout else shown.stdout + shown.stderr,
     )
+
+
+ENDED = ("it ended", "it has ended", "is just ending", "no such process", "executed another program")
+ENDING_ROUNDS = 5
+
+
+def ending(name, python):
+    """The program ends while it is attached to, by each of the ways to end, as it does alone."""
+    program = Program(python, "sleeps")
+    begin = time.monotonic()
+    _, problem = attach(program)
+    seconds = time.monotonic() - begin
+    program.go_on()
+    problem = problem or program.end()
+    for how in ("by_its_return", "at_once", "by_a_kill", "by_exec"):
+        alone = Program(python, "ends", how, 0)
+        alone.end()
+        problems, said = [problem], set()
+        for number in range(ENDING_ROUNDS):
+            program = Program(python, "ends", how, seconds * number / ENDING_ROUNDS)
+            got = geiger("attach", "-i", "4k", program.pid)
+            said.add(got.stderr.replace(str(program.pid), "PID").split("\n")[0])
+            if got.returncode != 0 and not any(words in got.stderr for words in (*ENDED, *NO_SAFE_POINT)):
+                problems.append(f"{got.returncode}: {got.stderr or 'no message'}")
+            program.end()
+            ends = [(ended.process.returncode, ended.output, ended.errors) for ended in (program, alone)]
+            problems.append(None if ends[0] == ends[1] else f"it ended with {ends[0]}, and alone with {ends[1]}")
+        check(f"python_{name}_ends_{how}_during_an_attach_as_without", *problems)
+        print(f"# {said}")
 
 
 def choices(python):
@@ -429,6 +458,7 @@ def main():
         if name in ("system", "3.12"):
             looping(name, python)
     if "system" in found:
+        ending("system", found["system"])
         filtered(found["system"])
         hidden(found["system"])
         sandboxed(found["system"])
