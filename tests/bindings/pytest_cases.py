@@ -117,3 +117,37 @@ def test_wrong_name():
 @pytest.mark.limit_leaks("24 MB", "3")
 def test_wrong_warmups():
     make(1)
+
+
+# --- what geiger itself needs is replaced for a test, which is judged all the same ---
+
+
+@pytest.mark.limit_memory("24 MB")
+def test_changed_folder(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+
+
+def no(*arguments, **named):
+    raise OSError("replaced")
+
+
+@pytest.mark.limit_memory("24 MB")
+@pytest.mark.parametrize("place", ["subprocess.Popen", "subprocess.run", "json.loads", "os.path.exists", "time.sleep", "builtins.open"])
+def test_changed_function(monkeypatch, place):
+    monkeypatch.setattr(place, no)
+
+
+@pytest.fixture
+def without_variables(monkeypatch):
+    for name in set(os.environ) - {"PYTEST_CURRENT_TEST"}:
+        monkeypatch.delenv(name)
+
+
+@pytest.mark.limit_memory("24 MB")
+def test_changed_environment(without_variables):
+    pass
+
+
+@pytest.mark.limit_memory("4 KB")
+def test_changed_nothing():
+    """What geiger allocates itself is in no test."""

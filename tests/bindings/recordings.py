@@ -201,7 +201,7 @@ def a_snapshot_is_a_profile_of_what_is_live():
     near(live("moment", "hold_within"), kept)
     equal(live("moment", "hold_again"), 0)
     near(live("whole", "hold_again"), later)
-    raises(OSError, lambda: geiger.snapshot(path("nothing")), "")
+    raises(OSError, lambda: geiger.snapshot(path("nothing")), "nothing is recorded here")
 
 
 def a_function_can_be_decorated():

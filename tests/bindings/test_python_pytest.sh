@@ -9,6 +9,7 @@ here=$(realpath "$(dirname "$0")")
 cd "$scratch" || exit 1
 cp "$here/pytest_cases.py" test_cases.py
 export PYTHONDONTWRITEBYTECODE=1 GEIGER_SEED=7 COLUMNS=100
+command=$GEIGER
 
 if ! "$python" -c 'import pytest' 2>/dev/null; then
 	echo 'skipped - test_python_pytest: no pytest (python3-pytest)'
@@ -87,6 +88,19 @@ unknown() {
 	failed test_within_its_limit && has 'limited, but is not known: geiger ended with 3'
 }
 
+# The command is in PATH, and the profiles are in a folder of the current one.
+replaced() {
+	(
+		unset GEIGER
+		PATH=$(dirname "$command"):$PATH
+		run --geiger --geiger-output changed -k test_changed
+		failed '' && equals status "$status" 0 && ! has 'not recorded' &&
+			equals profiles "$(ls changed/*.geiger | wc -l)" 9 || exit 1
+		run --geiger-fail-on-increase changed -k 'test_changed_folder'
+		equals status "$status" 0 && ! has 'no stored profile'
+	)
+}
+
 workers() {
 	printf '[pytest]\ngeiger = true\n' >pytest.ini
 	run -n 2 --geiger-tests 0 -k 'above_its or without_limit'
@@ -132,6 +146,7 @@ check 'markers_do_nothing_without_the_option' without
 check 'limits_fail_only_what_is_surely_above' limits
 check 'markers_that_are_wrong_fail_their_tests' wrong
 check 'a_limited_test_fails_if_its_memory_is_not_known' unknown
+check 'a_test_that_replaces_what_geiger_needs_is_judged' replaced
 if "$python" -c 'import xdist' 2>/dev/null; then
 	check 'workers_of_xdist_judge_and_the_summary_has_all_of_them' workers
 else

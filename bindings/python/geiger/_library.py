@@ -6,6 +6,7 @@ by ctypes, so nothing here depends on the version of Python.
 """
 
 import ctypes
+import errno
 import os
 import shutil
 import subprocess
@@ -28,6 +29,11 @@ _COUNTS = (
 )
 
 _loaded = None  # the adapter
+_kept_command = None  # see keep_command()
+
+# A test may replace these for itself, and geiger records it meanwhile.
+_open = open
+_Popen = subprocess.Popen
 
 
 class _Options(ctypes.Structure):
@@ -47,6 +53,8 @@ class _Counts(ctypes.Structure):
 
 def command():
     """The path of the geiger command: $GEIGER, that of this package, or the one in PATH."""
+    if _kept_command is not None:
+        return _kept_command
     asked = os.environ.get("GEIGER")
     if asked:
         return asked
@@ -57,24 +65,35 @@ def command():
     return found
 
 
+def keep_command():
+    """Looks for the command now, whatever the program does with its environment and folder later."""
+    global _kept_command
+    found = command()
+    _kept_command = os.path.abspath(found) if "/" in found else found
+
+
 def environment():
     """The environment for the geiger command, which must not be profiled itself."""
     return {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
 
 
+def start_command(arguments, **streams):
+    """Starts the geiger command, and returns the process."""
+    return _Popen([command(), *arguments], env=environment(), **streams)
+
+
 def run(*arguments):
     """Runs the geiger command, and returns what it prints."""
-    done = subprocess.run(
-        [command(), *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment(), check=False
-    )
-    if done.returncode != 0:
-        raise RuntimeError(done.stderr.decode(errors="replace").strip() or f"geiger ended with {done.returncode}")
-    return done.stdout.decode(errors="replace")
+    with start_command(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        printed, errors = process.communicate()
+    if process.returncode != 0:
+        raise RuntimeError(errors.decode(errors="replace").strip() or f"geiger ended with {process.returncode}")
+    return printed.decode(errors="replace")
 
 
 def mapped_file(part):
     """The path of a library in this process whose name contains `part`, or None."""
-    with open("/proc/self/maps", errors="replace") as maps:
+    with _open("/proc/self/maps", errors="replace") as maps:
         for line in maps:
             path = line.rstrip("\n").split(maxsplit=5)
             if len(path) == 6 and part in path[5].rpartition("/")[2]:
@@ -107,10 +126,11 @@ def _adapter_path():
 
 
 def load(path=None):
-    """The adapter.  Its functions are called with the interpreter's lock, as hooks need it."""
+    """The adapter, from `path` unless this process has it.  Hooks need the interpreter's lock."""
     global _loaded
     if _loaded is None:
-        library = ctypes.PyDLL(path or _adapter_path())
+        found = mapped_file(_ADAPTER) if path is not None else None
+        library = ctypes.PyDLL(found or path or _adapter_path())
         library.gg_python_install.argtypes = [ctypes.c_bool]
         library.gg_python_install.restype = ctypes.c_char_p
         library.geiger_start.argtypes = [ctypes.POINTER(_Options)]
@@ -198,6 +218,8 @@ def snapshot(path):
     written.
     """
     name = os.fsdecode(path)
+    if load().geiger_recording_to() == 0:
+        raise OSError(errno.ENOENT, "geiger: nothing is recorded here, so there is no snapshot", name)
     if not name.endswith(".geiger"):
         _check(load().geiger_snapshot(os.fsencode(name)), name)
         return

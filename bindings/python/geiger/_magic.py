@@ -36,7 +36,10 @@ class GeigerMagics(Magics):
     def geiger(self, line, cell):
         """Records the memory of a cell."""
         options = parse_argstring(self.geiger, line)
+        if options.output is not None and options.output.endswith(".html"):
+            raise UsageError("geiger: --output names the profile; its page gets the same name with .html")
         path = options.output or os.path.join(tempfile.mkdtemp(prefix="geiger-"), "cell.geiger")
+        path = os.path.abspath(path)  # the cell may change the current folder
         try:
             with _recording.record(path, interval=options.interval, native=options.native):
                 self.shell.run_cell(cell, store_history=False)
@@ -46,7 +49,7 @@ class GeigerMagics(Magics):
 
     @staticmethod
     def _show(path, options):
-        page = os.path.splitext(os.path.abspath(path))[0] + ".html"
+        page = os.path.splitext(path)[0] + ".html"
         native = ["--native"] if options.native else []
         source = [] if options.confidential else ["--source"]
         table = _library.run(

@@ -15,7 +15,6 @@ import functools
 import inspect
 import os
 import select
-import subprocess
 import threading
 import time
 import warnings
@@ -27,6 +26,10 @@ _RESULT_BYTES = 832
 _REASON_AT, _REASON_BYTES = 576, 256
 _BUSY_TRIES = 1000
 _WAIT_MS = 1000
+
+# A test may replace these for itself, and geiger records it meanwhile.
+_open = open
+_sleep = time.sleep
 
 _lock = threading.RLock()
 _current = None  # the recording of this process
@@ -176,17 +179,11 @@ class Recording:
         self._errors = os.memfd_create("geiger-errors")
         to_read, self._to = os.pipe()
         self._from, from_write = os.pipe()
-        command = [_library.command(), *self._arguments, str(os.getpid())]
+        arguments = [*self._arguments, str(os.getpid())]
         try:
             # It forks, and its parent ends at once.
-            subprocess.run(
-                command,
-                stdin=to_read,
-                stdout=from_write,
-                stderr=self._errors,
-                env=_library.environment(),
-                check=False,
-            )
+            with _library.start_command(arguments, stdin=to_read, stdout=from_write, stderr=self._errors):
+                pass
         finally:
             os.close(to_read)
             os.close(from_write)
@@ -200,13 +197,17 @@ class Recording:
         if _agent is None:
             # Global, so that the adapter finds it.  libc comes first in every look-up of malloc.
             _agent = ctypes.CDLL(agent, mode=ctypes.RTLD_GLOBAL)
+        # Before the attach: what this allocates is geiger's.
+        if adapter:
+            _library.load(adapter)
         status = 0
         try:
             status = _agent.geiger_agent_attach(request, self._result)
             self._write(self._result.raw)
             if status < 0:
                 raise OSError(-status, self._reason())
-            self._install(adapter)
+            if adapter:
+                self._install()
             if self._line() != "recording":
                 raise self._failure()
         except BaseException:
@@ -215,10 +216,7 @@ class Recording:
                 self._detach()
             raise
 
-    def _install(self, adapter):
-        if not adapter:
-            return
-        _library.load(_library.mapped_file("libgeiger-python") or adapter)
+    def _install(self):
         why = _library.install(self._native)
         if why is not None:
             warnings.warn(f"geiger: no Python functions are shown: {why}", RuntimeWarning, stacklevel=5)
@@ -260,7 +258,7 @@ class Recording:
                 is_detached = _agent.geiger_agent_detach(self._result) != -errno.EBUSY
                 if is_detached:
                     break
-                time.sleep(0.001)
+                _sleep(0.001)
             except BaseException as raised:
                 pending = raised
         _library.uninstall()
@@ -304,7 +302,7 @@ class Recording:
     def _read_stat(self):
         """The state of the recorder and the pid of its parent: "X" and 0 if it is gone."""
         try:
-            with open(f"/proc/{self._recorder}/stat", errors="replace") as stat:
+            with _open(f"/proc/{self._recorder}/stat", errors="replace") as stat:
                 state, parent = stat.read().rpartition(")")[2].split()[:2]
         except OSError:
             return "X", 0

@@ -6,20 +6,23 @@ if its limit is surely exceeded, since samples give each number with an interval
 limit also fails if it cannot be recorded or judged.
 """
 
+import contextlib
 import gc
 import hashlib
 import importlib.util
-import json
 import math
 import os
 import re
 import shutil
 import tempfile
 
+# A test may replace functions of modules for itself, and geiger records and judges it meanwhile.
+from json import loads
+from os.path import exists, isdir
+
 import pytest
 
-import geiger
-from geiger import _library
+from geiger import _library, _recording
 
 _UNITS = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40, "P": 50}
 _INTERVAL = "32k"
@@ -151,10 +154,10 @@ def pytest_configure(config):
 def _check_before(before, output):
     """A comparison with nothing, or with what this session writes, would never fail a test."""
     option = f"--geiger-fail-on-increase {before}"
-    folder = before if os.path.isdir(before) else os.path.dirname(os.path.abspath(before))
-    if not os.path.exists(before):
+    folder = before if isdir(before) else os.path.dirname(os.path.abspath(before))
+    if not exists(before):
         raise pytest.UsageError(f"{option}: there is no such profile or folder")
-    if os.path.isdir(before) and not any(name.endswith(_ENDING) for name in os.listdir(before)):
+    if isdir(before) and not any(name.endswith(_ENDING) for name in os.listdir(before)):
         raise pytest.UsageError(f"{option}: the folder has no profiles of --geiger-output")
     if output is not None and os.path.realpath(output) == os.path.realpath(folder):
         raise pytest.UsageError(
@@ -174,7 +177,7 @@ class Judgement:
 
 
 def _report(profile, *arguments):
-    return json.loads(_library.run("report", "--json", *arguments, profile))
+    return loads(_library.run("report", "--json", *arguments, profile))
 
 
 def _sureness(low_at, limit, confidence_of):
@@ -314,17 +317,20 @@ def judge_leaks(profile, limit, number):
     )
 
 
-def judge_increase(profile, before, tests):
-    """By `geiger diff`: at most 5 % of sessions in which nothing changed fail a test."""
+def judge_increase(profile, before, shown, tests):
+    """By `geiger diff`: at most 5 % of sessions in which nothing changed fail a test.
+
+    shown: the path of `before` in messages.
+    """
     rate = max(_RISKS[0] / max(tests, 1), _RISK_LEAST)
-    diff = json.loads(
+    diff = loads(
         _library.run("diff", "--json", "--metric", "allocated", "--rate", repr(rate), before, profile)
     )
     grown = [row for row in diff["rows"] if row["difference"]["estimate"] > 0]
     if not grown:
         return Judgement()
     return Judgement(
-        f"the test allocates more than in {before}: {_percent(_RISKS[0])} in a session of "
+        f"the test allocates more than in {shown}: {_percent(_RISKS[0])} in a session of "
         f"{tests} tests",
         [
             f"+{_interval_text(row['difference']):32}  {row['label']}, p = {row['p_value']:.2g}"
@@ -342,16 +348,22 @@ class Plugin:
     def __init__(self, config):
         self._config = config
         self._interval = config.option.geiger_interval
-        self._folder = config.option.geiger_output
-        self._is_temporary = self._folder is None
+        self._is_temporary = config.option.geiger_output is None
+        # Tests may change the current folder.
         if self._is_temporary:
             self._folder = tempfile.mkdtemp(prefix="geiger-pytest-")
+        else:
+            self._folder = os.path.abspath(config.option.geiger_output)
+        before = config.option.geiger_fail_on_increase
+        self._before = os.path.abspath(before) if before is not None else None
         self._results = {}
         self._tests = 1
         self._around = None  # why this process cannot record itself
         if _library.mapped_file("geiger-agent") is not None:
             self._around = "this process has an agent of `geiger record`, `geiger env` or `geiger attach`"
         os.makedirs(self._folder, exist_ok=True)
+        with contextlib.suppress(FileNotFoundError):  # each test says so
+            _library.keep_command()
 
     def pytest_collection_finish(self, session):
         self._tests = len(session.items)
@@ -392,7 +404,7 @@ class Plugin:
         for _ in range(limits["limit_leaks"][1] if has_leaks else 0):
             item.runtest()
         path = os.path.join(self._folder, self._file_of(item.nodeid))
-        recording = geiger.record(
+        recording = _recording.record(
             path,
             interval=self._interval_of(limits),
             native=self._config.option.geiger_native,
@@ -433,7 +445,7 @@ class Plugin:
                     self._judge_all(item, path, report)
             except Exception as wrong:  # whatever it is, pytest must not end by it
                 error = str(wrong) or type(wrong).__name__
-            if self._is_temporary and os.path.exists(path):
+            if self._is_temporary and exists(path):
                 os.unlink(path)
         if error is not None:
             report.geiger = {"error": error}
@@ -444,10 +456,10 @@ class Plugin:
 
     def _before_of(self, item):
         """The stored profile that a test is compared with, or None."""
-        before = self._config.option.geiger_fail_on_increase
-        if before is not None and os.path.isdir(before):
+        before = self._before
+        if before is not None and isdir(before):
             before = os.path.join(before, self._file_of(item.nodeid))
-        return before if before is not None and os.path.exists(before) else None
+        return before if before is not None and exists(before) else None
 
     def _is_limited(self, item):
         return bool(limits_of(item)) or self._before_of(item) is not None
@@ -470,7 +482,8 @@ class Plugin:
                 yield judge(path, limits[name][0], number)
         before = self._before_of(item)
         if before is not None:
-            yield judge_increase(path, before, self._tests)
+            shown = os.path.relpath(before, self._config.invocation_params.dir)
+            yield judge_increase(path, before, shown, self._tests)
 
     def _result_of(self, path):
         """Returns facts for the summary, in types that workers of pytest-xdist can send."""
@@ -523,4 +536,4 @@ class Plugin:
         if len(order) > number:
             write(f"{len(order) - number} more tests, each with a smaller peak")
         if not self._is_temporary:
-            write(f"profiles: {self._folder}")
+            write(f"profiles: {self._config.option.geiger_output}")
