@@ -150,4 +150,4 @@ def test_changed_environment(without_variables):
 
 @pytest.mark.limit_memory("4 KB")
 def test_changed_nothing():
-    """What geiger allocates itself is in no test."""
+    """geiger's own memory is in no test."""

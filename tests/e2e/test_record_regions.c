@@ -160,10 +160,11 @@ static void write_line(const char *directory, const char *name, uint64_t time_ns
 }
 
 /* Copies the only region of a directory into another one, as of a process that began elsewhen. */
-static void copy_region(const char *from, const char *to, int64_t monotonic_ns, int64_t wall_ns,
-                        struct gg_region_header *ret_header)
+static struct gg_region_header copy_region(const char *from, const char *to, int64_t monotonic_ns,
+                                           int64_t wall_ns)
 {
 	static unsigned number;
+	struct gg_region_header header = { 0 };
 	char command[400], path[200];
 	const char *argv[] = { "sh", "-c", command, NULL };
 	struct child child;
@@ -175,11 +176,13 @@ static void copy_region(const char *from, const char *to, int64_t monotonic_ns, 
 	REQUIRE(child_run(&child, argv, NULL, 60) && child.exit_status == 0);
 	child_done(&child);
 	fd = open(path, O_RDWR);
-	REQUIRE(fd >= 0 && pread(fd, ret_header, sizeof(*ret_header), 0) == sizeof(*ret_header));
-	ret_header->start_monotonic_ns += (uint64_t)monotonic_ns;
-	ret_header->start_wall_ns += (uint64_t)wall_ns;
-	CHECK(pwrite(fd, ret_header, sizeof(*ret_header), 0) == sizeof(*ret_header));
+	REQUIRE(fd >= 0);
+	CHECK(pread(fd, &header, sizeof(header), 0) == sizeof(header));
+	header.start_monotonic_ns += (uint64_t)monotonic_ns;
+	header.start_wall_ns += (uint64_t)wall_ns;
+	CHECK(pwrite(fd, &header, sizeof(header), 0) == sizeof(header));
 	close(fd);
+	return header;
 }
 
 /* The minor collections of a process of the profile; -1: none were reported. */
@@ -210,9 +213,9 @@ TEST(collections_of_processes_with_one_pid_are_not_mixed_up)
 		snprintf(first, sizeof(first), "%s/first", r.directory);
 		snprintf(second_one, sizeof(second_one), "%s/second", r.directory);
 		snprintf(earlier, sizeof(earlier), "%s/earlier", r.directory);
-		copy_region(r.directory, first, -90 * second, -90 * second, &a);
-		copy_region(r.directory, second_one, -89 * second, -89 * second, &b);
-		copy_region(r.directory, earlier, -80 * second, -86400 * second, &c);
+		a = copy_region(r.directory, first, -90 * second, -90 * second);
+		b = copy_region(r.directory, second_one, -89 * second, -89 * second);
+		c = copy_region(r.directory, earlier, -80 * second, -86400 * second);
 		snprintf(name, sizeof(name), "collections-%" PRIu32, a.pid);
 		write_line(first, name, b.start_monotonic_ns + 1, 17);
 		write_line(earlier, name, c.start_monotonic_ns + 1, 11);
@@ -264,8 +267,8 @@ TEST(collections_of_processes_with_one_pid_and_start_are_told_apart_by_their_reg
 
 	if (CHECK(recording_begin(&r)) && run_by_env(&r, "killed", "300", 128 + SIGKILL)) {
 		snprintf(both, sizeof(both), "%s/both", r.directory);
-		copy_region(r.directory, both, -1000, -1000, &a);
-		copy_region(r.directory, both, 0, 0, &b);
+		a = copy_region(r.directory, both, -1000, -1000);
+		b = copy_region(r.directory, both, 0, 0);
 		for (int i = 0; i < 2; i++) {
 			snprintf(name, sizeof(name), "collections-%" PRIu32 "-%" PRIu64 "-%" PRIu64,
 			         a.pid, a.process_start_ticks,
@@ -293,7 +296,7 @@ TEST(a_process_whose_region_is_given_several_times_counts_once)
 		CHECK(allocated > 1450);
 		snprintf(again, sizeof(again), "%s/./", r.directory);
 		snprintf(copy, sizeof(copy), "%s/copy", r.directory);
-		copy_region(r.directory, copy, 0, 0, &header);
+		header = copy_region(r.directory, copy, 0, 0);
 		snprintf(name, sizeof(name), "collections-%" PRIu32, header.pid);
 		write_line(r.directory, name, header.start_monotonic_ns + 1, 17);
 		CHECK(recording_geiger(&r,

@@ -66,7 +66,7 @@ def command():
 
 
 def keep_command():
-    """Looks for the command now, whatever the program does with its environment and folder later."""
+    """Finds the command now: the program may change its environment and folder later."""
     global _kept_command
     found = command()
     _kept_command = os.path.abspath(found) if "/" in found else found

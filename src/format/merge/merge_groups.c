@@ -181,7 +181,7 @@ static int count_process(struct gg_merge_groups *groups, struct gg_merge_group *
 	if (text != NULL && command == NULL)
 		return gg_error_memory(groups->error, "merge");
 	count = split_count(process, command);
-	/* The group of processes with different commands has none. */
+	/* A group of processes with different commands is without a command. */
 	status = gg_merge_keep_command(&group->command, !group->has_command,
 	                               command != NULL && command[0] != '\0' ? command : NULL,
 	                               groups->error);

@@ -37,7 +37,7 @@ enum number {
 	NUMBER_COUNT
 };
 
-/* Who may have written a file, by its name and its owner. */
+/* The writer of a file, as its name and its owner tell. */
 struct writer_of_file {
 	uint32_t pid;
 	uint64_t start_ticks; /* 0: unknown */

@@ -66,10 +66,9 @@ struct region {
 	char *path;
 	struct file_id directory;
 	struct gg_region_header header;
-	/* Once it is in the profile: */
-	uint32_t process; /* id */
-	uint64_t
-		session_zero_ns; /* the session's start by the region's clock; it may have wrapped */
+	/* Once it is in the profile: its id there, and the start of the session by its clock. */
+	uint32_t process;
+	uint64_t session_zero_ns; /* it may have wrapped */
 };
 
 /* The files that a salvage reads beside regions. */
@@ -410,7 +409,7 @@ static struct gg_collections_program program_of(const struct region *region, int
 		.pid = header->pid,
 		.start_ticks = header->process_start_ticks,
 		.region_ns = header->start_monotonic_ns,
-		/* A forked child creates its region with its first sample, and may collect before. */
+		/* A forked child may collect before its first sample, which creates its region. */
 		.from_ns = header->fork_ns != 0 ? header->fork_ns : header->start_monotonic_ns,
 		.to_ns = end_ns != 0 ? end_ns + LAST_LINE_NS : UINT64_MAX,
 		.session_zero_ns = region->session_zero_ns,
@@ -781,9 +780,9 @@ static bool is_same_process(const struct gg_region_header *a, const struct gg_re
 }
 
 /*
- * Sorts the regions by their starts.  Of a process there may be several files: one that was given
- * twice, copies, and snapshots.  The sum would have its samples several times, so the latest state
- * alone stays.  Returns how many files went.
+ * Sorts the regions by their starts.  A process may have several files: one that was given twice,
+ * copies, and snapshots.  The sum would have its samples several times, so the latest state alone
+ * stays.  Returns how many files went.
  */
 static uint32_t sort_regions(struct regions *regions)
 {

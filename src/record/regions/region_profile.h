@@ -63,8 +63,8 @@ struct gg_salvage {
 /*
  * Writes one profile of all given regions and of all regions in given directories (such as a
  * session's) into the file `output`.  A process counts once, by its latest state, however many of
- * the files are its region, copies of it and snapshots.  Pids identify the parents.  The events of .NET's runtimes in
- * the directories go into it as samples, with the ends of those that died.
+ * the files are its region, copies of it and snapshots.  Pids identify the parents.  The events of
+ * .NET's runtimes in the directories go into it as samples, with the ends of those that died.
  */
 GG_MUST_CHECK int gg_region_profile_salvage(char *const *paths, int count, const char *output,
                                             const struct gg_progress *progress,
