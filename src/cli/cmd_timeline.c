@@ -70,17 +70,22 @@ static int print_timeline(const struct gg_model *model, const struct gg_query *q
 	struct gg_report report = { .model = model, .summary = &head.summary };
 	GG_CLEANUP(gg_buf_done) struct gg_buf out = { 0 };
 	struct gg_timeline *timeline = NULL;
+	struct gg_query of_head = *query;
 	size_t width;
 	int status = 0;
 
 	gg_cli_fit_report(&options->common, &invocation->style, &report);
 	width = width_of(options, &report);
-	gg_cli_begin_head(&head, model, query);
+	/* A merged profile has no sums for one process, and needs none for its collections. */
+	if (!has_chart(model))
+		of_head.pid = 0;
+	gg_cli_begin_head(&head, model, &of_head);
 	if (has_chart(model))
 		status = gg_timeline_run(model, query->pid,
 		                         gg_report_timeline_points(width, report.figures.ascii),
 		                         options->common.confidence, &timeline, invocation->error);
 	status = gg_cli_end_head(&head, status, invocation->error);
+	head.summary.pid = query->pid;
 	if (status == 0 && timeline == NULL && !gg_report_has_collections(&report))
 		status = gg_error_set(invocation->error, -ENOTSUP, "timeline",
 		                      "Compare two moments instead: geiger diff BEFORE AFTER.",

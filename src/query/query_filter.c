@@ -41,6 +41,7 @@ static int check_pinned(const struct gg_query *query, struct gg_error *error)
 static int choose_processes(struct gg_query_filter *filter, struct gg_error *error)
 {
 	size_t found = 0;
+	bool is_in_sum = false;
 	const struct gg_profile_process *processes = filter->model->processes;
 
 	/*
@@ -58,12 +59,22 @@ static int choose_processes(struct gg_query_filter *filter, struct gg_error *err
 	for (size_t i = 1; i < filter->model->process_count; i++) {
 		if (processes[i].pid != filter->query.pid)
 			continue;
+		/* Its samples are those of a group, so their lack bounds nothing. */
+		if (gg_model_is_collector(filter->model, (uint32_t)i)) {
+			is_in_sum = true;
+			continue;
+		}
 		if (found++ == 0)
 			filter->interval_bytes = 0;
 		filter->process_in[i] = 1;
 		filter->interval_bytes = fmax(filter->interval_bytes,
 		                              gg_model_exposure(filter->model, (uint32_t)i));
 	}
+	if (found == 0 && is_in_sum)
+		return gg_error_set(error, -EINVAL, "--process",
+		                    "'geiger timeline' shows what its garbage collector did.",
+		                    "process %u is a part of a sum, because profiles were merged",
+		                    filter->query.pid);
 	if (found == 0)
 		return gg_error_set(error, -EINVAL, "--process",
 		                    "'geiger report --by process' lists them.",

@@ -98,7 +98,7 @@ static long pid_of_region(const char *directory)
 TEST(what_a_garbage_collector_did_is_salvaged_and_merged)
 {
 	struct recording r;
-	char path[160], merged[160];
+	char path[160], merged[160], text[30];
 	long pid;
 	FILE *file;
 
@@ -138,6 +138,13 @@ TEST(what_a_garbage_collector_did_is_salvaged_and_merged)
 		CHECK(geiger(&r, "timeline", merged, NULL, NULL));
 		CHECK_CONTAINS(gg_buf_text(&r.child.out), "17 minor and 1 major collections");
 		CHECK(strstr(gg_buf_text(&r.child.out), "live heap over") == NULL);
+		/* Its memory is in the sum, so nothing is known of it alone. */
+		snprintf(text, sizeof(text), "%ld", pid);
+		CHECK(geiger(&r, "timeline", merged, "--process", text));
+		CHECK_CONTAINS(gg_buf_text(&r.child.out), "17 minor and 1 major collections");
+		CHECK(geiger(&r, "report", merged, "--process", text));
+		CHECK_EQ_I64(r.child.exit_status, 2);
+		CHECK_CONTAINS(gg_buf_text(&r.child.err), " is a part of a sum");
 		CHECK(geiger(&r, "timeline", "--json", merged, NULL));
 		CHECK_CONTAINS(gg_buf_text(&r.child.out),
 		               "\"points\":[],\"collections\":[{\"pid\":");
