@@ -28,12 +28,11 @@ static const char *source_name(uint32_t source)
 static void append_head(const struct gg_survey *survey, const struct gg_attachment *attachment,
                         struct gg_buf *out)
 {
-	uint32_t count = attachment->result.slot_count;
-
-	gg_buf_printf(out,
-	              "geiger: attached to process %d (%s): %" PRIu32 " slot%s lead to the agent",
-	              (int)survey->facts.pid, GG_PRINTABLE(survey->facts.name), count,
-	              count == 1 ? "" : "s");
+	gg_buf_printf(out, "geiger: attached to process %d (%s): %s", (int)survey->facts.pid,
+	              GG_PRINTABLE(survey->facts.name),
+	              attachment->result.slot_count > 0
+	                      ? "sampling its allocations"
+	                      : "found no call of an allocator to sample");
 }
 
 static const char *const python_names[] = {
@@ -131,9 +130,9 @@ void gg_attach_result_append(const struct gg_survey *survey, const struct gg_att
 		              attachment->repaired_count);
 	if (result->unwritable_count + result->foreign_count > 0)
 		gg_buf_printf(out,
-		              "geiger: %" PRIu32 " slots could not be written, and %" PRIu32
-		              " lead to other functions: what is allocated through them is not "
-		              "seen\n",
+		              "geiger: of the program's pointers to the allocator, %" PRIu32
+		              " cannot be written and %" PRIu32 " lead to another library:\n"
+		              "  allocations through them are not sampled\n",
 		              result->unwritable_count, result->foreign_count);
 	if (result->in_use_bytes >= 0 && source != NULL)
 		gg_buf_printf(out, "geiger: %s are older and not seen, by the count of %s\n",

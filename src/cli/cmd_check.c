@@ -69,7 +69,7 @@ static int run_check(struct gg_invocation *invocation)
 	if (count >= 0 && options->json && !options->quiet)
 		puts(gg_buf_text(&output.text));
 	else if (count == 0 && !options->quiet)
-		puts("whole: nothing contradicts");
+		puts("whole: no contradiction found");
 	gg_buf_done(&output.text);
 	if (count < 0)
 		return count;

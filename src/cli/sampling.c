@@ -210,11 +210,11 @@ static int check_exact(const struct gg_cli_sampling *sampling, const char *comma
 	if (sampling->sampling_interval != UINT64_MAX || sampling->scheme >= 0 ||
 	    sampling->focus_text != NULL || sampling->seed != 0 || sampling->overhead != NULL ||
 	    sampling->error != NULL)
-		return gg_error_set(error, -EINVAL, place, "Leave the other option away.",
+		return gg_error_set(error, -EINVAL, place, "Leave out the other option.",
 		                    "nothing is sampled, so there is no interval, scheme, focus, "
 		                    "seed, overhead or error");
 	if (sampling->free_stacks || sampling->mappings || sampling->compat)
-		return gg_error_set(error, -EINVAL, place, "Leave the other option away.",
+		return gg_error_set(error, -EINVAL, place, "Leave out the other option.",
 		                    "it does not go with --free-stacks, --mmap or --compat");
 	return 0;
 }

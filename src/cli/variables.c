@@ -2,6 +2,7 @@
 /* variables - compares the environment with the names and values that geiger understands. */
 #include "cli/variables.h"
 
+#include <inttypes.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -95,7 +96,35 @@ static bool is_error(const char *value)
 	return gg_percent_parse(value, &ppm) == 0 && ppm >= GG_REGION_ERROR_LEAST_PPM;
 }
 
-/* The variables whose bad value changes what a recording costs, or how exact it is. */
+static bool is_switch(const char *value)
+{
+	return strcmp(value, "0") == 0 || strcmp(value, "1") == 0;
+}
+
+static bool is_startup(const char *value)
+{
+	const char *colon = strchr(value, ':');
+	char first[32];
+	uint64_t bytes;
+
+	if (colon == NULL || (size_t)(colon - value) >= sizeof(first))
+		return false;
+	snprintf(first, sizeof(first), "%.*s", (int)(colon - value), value);
+	return is_interval(first) && gg_size_parse(colon + 1, &bytes) == 0;
+}
+
+static bool is_ring(const char *value)
+{
+	uint64_t events;
+
+	return gg_size_parse(value, &events) == 0 && events >= 64 && events <= UINT64_C(1) << 24 &&
+	       (events & (events - 1)) == 0;
+}
+
+/*
+ * The variables whose bad value changes what a recording costs, how exact it is, or what it
+ * contains.
+ */
 static const struct {
 	const char *name;
 	bool (*is_valid)(const char *value);
@@ -105,7 +134,43 @@ static const struct {
 	{ "SCHEME", is_scheme, "a scheme, such as poisson" },
 	{ "OVERHEAD", is_overhead, "a share of 0.01% to 100%, such as 0.5%" },
 	{ "ERROR", is_error, "an error of 0.1% to 100%, such as 5%" },
+	{ "STARTUP", is_startup, "INTERVAL:BYTES, two sizes such as 4k:64M" },
+	{ "RING", is_ring, "a number of events that is a power of two from 64 to 16M" },
+	{ "ACTIVE", is_switch, "0 or 1" },
+	{ "ALLOCATOR_CALLS", is_switch, "0 or 1" },
+	{ "EXACT", is_switch, "0 or 1" },
+	{ "FREE_STACKS", is_switch, "0 or 1" },
+	{ "GUARD_ENDS", is_switch, "0 or 1" },
+	{ "MMAP", is_switch, "0 or 1" },
 };
+
+/* The variables that are numbers; agents read them as sizes, so 64k is one. */
+static const struct {
+	const char *name;
+	uint64_t least, most;
+} numbers[] = {
+	{ "GUARD", 0, UINT32_MAX },
+	{ "MAX_FRAMES", 1, 1024 },
+	{ "MAX_LIVE", 1024, UINT64_C(1) << 26 },
+	{ "MAX_ROWS", 1024, UINT64_C(1) << 24 },
+	{ "MAX_STACKS", 1024, UINT64_C(1) << 26 },
+	{ "MAX_THREADS", 16, 65535 },
+	{ "SEED", 1, UINT64_MAX },
+};
+
+static void warn_of_number(const char *name, const char *value)
+{
+	uint64_t number;
+
+	for (size_t i = 0; i < GG_COUNT(numbers); i++)
+		if (strcmp(numbers[i].name, name) == 0 && *value != '\0' &&
+		    (gg_size_parse(value, &number) < 0 || number < numbers[i].least ||
+		     number > numbers[i].most))
+			fprintf(stderr,
+			        "geiger: " PREFIX "%s: '%s' is not a number from %" PRIu64
+			        " to %" PRIu64 "; it has no effect\n",
+			        name, GG_PRINTABLE(value), numbers[i].least, numbers[i].most);
+}
 
 static void warn_of_value(const char *name, const char *value)
 {
@@ -122,6 +187,7 @@ static void warn_of_variable(const char *name, const char *value)
 	for (size_t i = 0; i < GG_COUNT(names); i++) {
 		if (strcmp(names[i], name) == 0) {
 			warn_of_value(name, value);
+			warn_of_number(name, value);
 			return;
 		}
 		gg_suggest(&nearest, name, names[i]);

@@ -67,15 +67,23 @@ static void append_tally(const struct gg_report *report, const struct gg_tally *
 
 /*
  * remark: follows the numbers; without samples only a remark that begins with a comma is printed.
+ * On a narrow screen the number of allocations stands below that of bytes.
  */
 static void append_both(const struct gg_report *report, const char *name,
                         const struct gg_tally *tally, const char *remark, struct gg_buf *out)
 {
+	GG_CLEANUP(gg_buf_done) struct gg_buf count = { 0 };
+
 	append_name(name, out);
 	append_tally(report, tally, GG_BYTES, FIGURE_WIDTH, out);
 	if (!gg_tally_is_empty(tally))
-		append_tally(report, tally, GG_ALLOCATIONS, FIGURE_WIDTH, out);
-	gg_buf_printf(out, "%s\n", !gg_tally_is_empty(tally) || remark[0] == ',' ? remark : "");
+		append_tally(report, tally, GG_ALLOCATIONS, FIGURE_WIDTH, &count);
+	if (!gg_tally_is_empty(tally) || remark[0] == ',')
+		gg_buf_append_text(&count, remark);
+	if (count.length > 0)
+		gg_screen_text_append_fitting(out, gg_buf_text(&count), report->width,
+		                              NAME_WIDTH + 1);
+	gg_buf_append_text(out, "\n");
 }
 
 static void append_peak(const struct gg_report *report, struct gg_buf *out)
@@ -388,6 +396,7 @@ static void append_command(const struct gg_report *report, struct gg_buf *out)
 	size_t count = report->model->session_count;
 	const struct gg_profile_session *session = &report->model->sessions[0];
 	const char *command = session->command != NULL ? session->command : "[unknown command]";
+	GG_CLEANUP(gg_buf_done) struct gg_buf samples = { 0 };
 
 	gg_buf_append_text(out, report->style.strong);
 	gg_screen_text_append(out, command, report->width, report->figures.ascii);
@@ -412,9 +421,12 @@ static void append_command(const struct gg_report *report, struct gg_buf *out)
 		return;
 	}
 	append_sampling(report, out);
-	gg_buf_printf(out, ", %" PRIu64 " sample%s, %g %% intervals\n",
+	gg_buf_append_text(out, ",");
+	gg_buf_printf(&samples, " %" PRIu64 " sample%s, %g %% intervals",
 	              report->summary->sample_count, report->summary->sample_count == 1 ? "" : "s",
 	              report->confidence * 100);
+	gg_screen_text_append_fitting(out, gg_buf_text(&samples), report->width, 2);
+	gg_buf_append_text(out, "\n");
 }
 
 /* Appends "killed by signal 9": such an end is often the reason to look at the memory. */

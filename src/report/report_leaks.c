@@ -181,15 +181,18 @@ static void append_row(const struct gg_report *report, const struct gg_leaks *le
 {
 	struct gg_code_location places[LEAK_FRAMES_SHOWN];
 	size_t count = gg_model_path(report->model, row->stack, places, LEAK_FRAMES_SHOWN);
+	GG_CLEANUP(gg_buf_done) struct gg_buf oldest = { 0 };
 
 	append_row_title(report, leaks, column, row, out);
 	gg_buf_printf(out, "%*sallocated ", INDENT, "");
 	append_cohorts(report, row, out);
-	gg_buf_append_text(out, " start to end, the oldest ");
-	gg_report_append_time(row->oldest_ns, out);
-	gg_buf_append_text(out, " old");
+	gg_buf_append_text(out, " start to end,");
+	gg_buf_append_text(&oldest, " the oldest ");
+	gg_report_append_time(row->oldest_ns, &oldest);
+	gg_buf_append_text(&oldest, " old");
 	if (isfinite(row->kept_share))
-		gg_buf_printf(out, "; %.3g %% is kept", 100 * row->kept_share);
+		gg_buf_printf(&oldest, "; %.3g %% is kept", 100 * row->kept_share);
+	gg_screen_text_append_fitting(out, gg_buf_text(&oldest), report->width, INDENT);
 	gg_buf_append_text(out, "\n");
 	if (row->class == GG_LEAK_GROWING) {
 		gg_buf_printf(out, "%*sin the last third ", INDENT, "");

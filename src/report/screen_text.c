@@ -206,6 +206,19 @@ void gg_screen_text_break(struct gg_buf *out, size_t indent)
 	gg_buf_printf(out, "\n%*s", (int)indent, "");
 }
 
+void gg_screen_text_append_fitting(struct gg_buf *out, const char *text, size_t width,
+                                   size_t indent)
+{
+	const char *begun = gg_buf_text(out), *newline = strrchr(begun, '\n');
+	const char *line = newline != NULL ? newline + 1 : begun;
+
+	if (gg_screen_text_length(line) + gg_screen_text_length(text) > width) {
+		gg_screen_text_break(out, indent);
+		text += strspn(text, " ");
+	}
+	gg_buf_append_text(out, text);
+}
+
 void gg_screen_text_append_right(struct gg_buf *out, const char *text, size_t width)
 {
 	size_t length = gg_screen_text_length(text);

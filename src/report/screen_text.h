@@ -49,6 +49,13 @@ void gg_screen_text_find_alike(const char *const *texts, size_t count, size_t wi
 /* Ends the line without blanks at its end, and begins the next one with `indent` blanks. */
 void gg_screen_text_break(struct gg_buf *out, size_t indent);
 
+/*
+ * Appends the text to the last line of `out`, or to a new line with `indent` blanks if the text
+ * does not fit into `width` cells there.  A new line omits the blanks before the text.
+ */
+void gg_screen_text_append_fitting(struct gg_buf *out, const char *text, size_t width,
+                                   size_t indent);
+
 /* Append the text with blanks before or after it, so that it has `width` cells. */
 void gg_screen_text_append_right(struct gg_buf *out, const char *text, size_t width);
 void gg_screen_text_append_left(struct gg_buf *out, const char *text, size_t width);

@@ -260,6 +260,11 @@ def variables_are_checked():
              ("GEIGER_SCHEME", "best", "GEIGER_SCHEME: 'best' is not a scheme"),
              ("GEIGER_OVERHEAD", "5%", ""), ("GEIGER_OVERHEAD", "5", "'5' is not a share"),
              ("GEIGER_ERROR", "0.01%", "'0.01%' is not an error"),
+             ("GEIGER_STARTUP", "4k", "'4k' is not INTERVAL:BYTES"), ("GEIGER_STARTUP", "4k:64M", ""),
+             ("GEIGER_MMAP", "yes", "GEIGER_MMAP: 'yes' is not 0 or 1"), ("GEIGER_MMAP", "1", ""),
+             ("GEIGER_MAX_FRAMES", "2000", "'2000' is not a number from 1 to 1024"),
+             ("GEIGER_RING", "100", "'100' is not a number of events that is a power of two"),
+             ("GEIGER_MAX_FRAMES", "64", ""), ("GEIGER_SEED", "0", "'0' is not a number from 1"),
              ("GEIGER_INTERVAL", "64k", ""), ("GEIGER_INTERVAL", "", ""), ("GEIGER_SCHEME", "stride", ""))
     for name, value, wanted in cases:
         for words in (("env",), ("record", "-q", "-o", "variables.geiger", "true")):

@@ -146,7 +146,7 @@ WRONG_LINES = (
     ("record --pid 1", 125, "unknown option '--pid'. 'geiger attach PID' records a process that runs already."),
     ("record -p 1", 125, "unknown option '-p'. 'geiger attach PID' records"),
     ("record --follow-fork true", 125, "'--no-children' leaves them out."),
-    ("record --exact -i 5k true", 125, "Leave the other option away."),
+    ("record --exact -i 5k true", 125, "Leave out the other option."),
     ("record -o dir.geiger true", 125, "is a directory"),
     ("record -o nowhere/x.geiger true", 125, "No such file or directory"),
     ("record -o /dev/full true", 125, "is not a file"),

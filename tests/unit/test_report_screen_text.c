@@ -159,6 +159,18 @@ TEST(paragraphs_are_folded_between_words)
 	          gg_buf_text(&out));
 }
 
+TEST(text_begins_a_new_line_if_the_last_one_has_no_room)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf out = { 0 };
+
+	gg_buf_append_text(&out, "a first line that is long\nname  12 MiB");
+	gg_screen_text_append_fitting(&out, "  7 k", 17, 6); /* just fits */
+	gg_screen_text_append_fitting(&out, "  8 k", 17, 6);
+	CHECK_MSG(strcmp(gg_buf_text(&out), "a first line that is long\nname  12 MiB  7 k\n"
+	                                    "      8 k") == 0,
+	          "'%s'", gg_buf_text(&out));
+}
+
 TEST(the_width_is_that_of_the_environment_without_a_terminal)
 {
 	setenv("COLUMNS", "120", 1);
