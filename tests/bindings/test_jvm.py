@@ -774,8 +774,9 @@ def triggers(pid):
 
 def interrupted():
     """Signals that come while an attach waits for the socket leave no file."""
-    for number in (signal.SIGHUP, signal.SIGQUIT):
-        signal.signal(number, signal.SIG_DFL)  # nohup ignores them, and children would inherit that
+    # nohup and a shell's background jobs ignore these, and children would inherit that.
+    for number in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
+        signal.signal(number, signal.SIG_DFL)
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
         program, attach, path = pretend("late")
         until = time.monotonic() + 100

@@ -210,7 +210,7 @@ function tallyOfNodes(selection, nodes, isOutermost) {
 /**
  * @param {Selection} selection
  * @param {Float64Array} sums samples by class
- * @param {boolean} [ofAnyHeap]  the group may have blocks of any heap, also of those without samples
+ * @param {boolean} [ofAnyHeap]  the group may have blocks of a heap of which it has no sample
  */
 export function tallyOfClasses({ profile, exposure }, sums, ofAnyHeap = false) {
 	const isLacking = profile.isLacking && (ofAnyHeap || sums.every((samples) => samples === 0));

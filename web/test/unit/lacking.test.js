@@ -32,7 +32,11 @@ function selectionOf(meta) {
 	return select(profile, { ...EVERYTHING, metric: 'live', unit: 'bytes' });
 }
 
-/** The names of functions whose figures have an upper end. @param {ReturnType<typeof selectionOf>} selection */
+/**
+ * The names of functions whose figures have an upper end.
+ *
+ * @param {ReturnType<typeof selectionOf>} selection
+ */
 function bounded(selection) {
 	const rows = rowsOf(selection, 'function');
 
