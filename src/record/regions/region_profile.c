@@ -493,7 +493,7 @@ static int add_collections(struct gg_profile_writer *writer, const struct region
 	return status;
 }
 
-/* Returns the earliest region of a directory; if it has none, the first of all. */
+/* Returns a directory's earliest region.  A directory without regions has the first one of all. */
 static const struct region *first_region_of(const struct session_directory *directory,
                                             const struct region *regions, uint32_t count)
 {
