@@ -611,9 +611,8 @@ static bool is_within(const struct gg_query *query, int64_t time_ns)
 
 static enum answer is_left(const struct gg_query_filter *filter, const struct gg_block *block)
 {
-	/* An heir may have left at its end what its ancestor freed, or left before. */
-	enum answer otherwise = block->heir_until_ns > filter->query.from_ns &&
-	                                        block->from_ns <= filter->query.to_ns
+	/* An heir that lives on may still have what its ancestor freed. */
+	enum answer otherwise = block->heir_until_ns == GG_TIME_NONE && is_at_the_end(filter)
 	                                ? MAYBE
 	                                : NO;
 
