@@ -45,7 +45,8 @@ static void take_aggregate(struct gg_page_pick *pick, const struct gg_model *mod
 		pick->gone_ns = times->held_until_ns;
 		pick->gone_least_ns = times->until_least_ns;
 		pick->gone_most_ns = times->until_ns;
-		pick->has_heirs = aggregate->is_exact && pick->gone_most_ns > pick->gone_ns;
+		pick->has_heirs = aggregate->is_exact && (pick->gone_most_ns > pick->gone_ns ||
+		                                          pick->gone_least_ns < pick->gone_ns);
 		extend(pick, times);
 		return;
 	}

@@ -70,7 +70,7 @@ struct gg_page_pick {
 	int64_t born_least_ns, gone_least_ns, gone_most_ns;
 	uint32_t brief_most;        /* `brief` for the shortest possible lifetime */
 	bool is_inherited, is_left; /* is_left: at least one holder never freed it */
-	bool has_heirs; /* gone_most_ns is of heirs that nobody saw; its own end is known */
+	bool has_heirs; /* its end is known, but not for certain: unseen heirs, or stopped counts */
 	const struct gg_model_sample *sample; /* either sample or aggregate is set */
 	const struct gg_profile_aggregate *aggregate;
 };

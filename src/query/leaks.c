@@ -97,11 +97,19 @@ static int64_t collection_of(const struct leaks_run *run, size_t number)
 	return run->collected_ns[sample->process];
 }
 
+/* What an heir that nobody saw may hold is no leak for certain. */
+static void leave_heirs_out(struct gg_block *block, int64_t held_until_ns)
+{
+	if (block->heir_until_ns != INT64_MIN)
+		block->until_ns = held_until_ns;
+}
+
 /* The block as of the end of the run.  False: the block is not selected. */
 static bool find_selected(const struct leaks_run *run, size_t number, struct gg_block *block)
 {
 	if (!gg_query_filter_block(&run->filter, number, block) || block->from_ns > run->end_ns)
 		return false;
+	leave_heirs_out(block, block->until_least_ns);
 	if (run->end_ns == GG_TIME_NONE)
 		return true;
 	block->is_left = block->until_ns >
@@ -121,6 +129,7 @@ static bool find_exact(const struct leaks_run *run, const struct gg_profile_aggr
                        struct gg_block *block)
 {
 	*block = gg_query_block_of_aggregate(&run->filter, aggregate);
+	leave_heirs_out(block, gg_query_filter_held_until(&run->filter, aggregate));
 	if (!aggregate->is_exact || !gg_query_filter_has_aggregate(&run->filter, aggregate) ||
 	    block->from_ns > run->end_ns)
 		return false;

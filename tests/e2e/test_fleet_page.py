@@ -237,7 +237,7 @@ def test_refusals(server):
              ("report", {"service": "check\0out"}, 400, "0 byte"),
              ("report", {"service": "checkout", **{f"x{i}": "" for i in range(70)}}, 400, "more than 64"),
              ("report", {"service": "shop"}, 404, "no service"), ("report", {"service": "checkout", "host": "x"}, 404, "host"),
-             ("report", {"service": "checkout", "until": "2001-01-01"}, 404, "reported"), ("nothing", {}, 404, "no view"))
+             ("report", {"service": "checkout", "until": "2001-01-01"}, 404, "ran at the end of a slot"), ("nothing", {}, 404, "no view"))
     problems = []
     for name, parameters, want, says in wrong:
         status, headers, body = server.view(name, **parameters)

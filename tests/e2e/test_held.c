@@ -69,7 +69,7 @@ TEST(an_error_is_held_and_reported)
 	says(&r, "error of live bytes ");
 	says(&r, " %, 10 % asked for\n");
 	says(&r, "interval ");
-	says(&r, " at most by poisson, ");
+	says(&r, " at most by poisson,");
 	recording_end(&r);
 }
 
@@ -299,7 +299,7 @@ TEST(an_overhead_is_reported_with_the_recorder)
 	CHECK(recording_geiger(&r, (const char *const[]){ "report", r.path, NULL }, 60));
 	says(&r, "overhead ");
 	says(&r, " %, 2.5 % asked for: samples ");
-	says(&r, " at most by poisson, ");
+	says(&r, " at most by poisson,");
 	recording_end(&r);
 }
 

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -286,6 +287,55 @@ TEST(collections_of_processes_with_one_pid_and_start_are_told_apart_by_their_reg
 		CHECK_EQ_DOUBLE(minor_of(&r, 1), 17);
 		CHECK_EQ_DOUBLE(minor_of(&r, 2), 19);
 	}
+	recording_end(&r);
+}
+
+/* An older copy: the region of a shorter run, with the start and the pid of a longer one. */
+TEST(the_latest_state_of_a_process_counts_in_any_order)
+{
+	struct recording r, shorter;
+	char old[140], whole[140], command[400];
+	const char *copy[] = { "sh", "-c", command, NULL };
+	struct gg_region_header header;
+	struct child child;
+	int fd;
+
+	REQUIRE(recording_begin(&r) && recording_begin(&shorter));
+	if (run_by_env(&r, "killed", "3000", 128 + SIGKILL) &&
+	    run_by_env(&shorter, "killed", "300", 128 + SIGKILL)) {
+		snprintf(whole, sizeof(whole), "%s/whole", r.directory);
+		snprintf(old, sizeof(old), "%s/old.region", r.directory);
+		header = copy_region(r.directory, whole, 0, 0);
+		snprintf(command, sizeof(command), "mv %s/geiger-*.region %s", shorter.directory,
+		         old);
+		REQUIRE(child_run(&child, copy, NULL, 60) && child.exit_status == 0);
+		child_done(&child);
+		fd = open(old, O_RDWR);
+		CHECK(fd >= 0);
+		for (size_t i = 0; i < 3; i++) {
+			const size_t parts[3][2] = {
+				{ offsetof(struct gg_region_header, start_monotonic_ns), 8 },
+				{ offsetof(struct gg_region_header, start_wall_ns), 8 },
+				{ offsetof(struct gg_region_header, pid), 4 },
+			};
+
+			CHECK(pwrite(fd, (char *)&header + parts[i][0], parts[i][1],
+			             (off_t)parts[i][0]) == (ssize_t)parts[i][1]);
+		}
+		close(fd);
+		for (int i = 0; i < 2; i++) {
+			const char *const argv[] = {
+				"salvage", "-o", r.path, i == 0 ? old : whole, i == 0 ? whole : old,
+				NULL
+			};
+
+			CHECK(recording_geiger(&r, argv, 60));
+			CHECK_CONTAINS(gg_buf_text(&r.child.err), "geiger: 1 file was left out: ");
+			CHECK(recording_number(&r, "select sum(allocated_samples) from total") >
+			      1450);
+		}
+	}
+	recording_end(&shorter);
 	recording_end(&r);
 }
 

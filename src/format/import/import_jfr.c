@@ -16,7 +16,9 @@
  *
  *   samples of async-profiler       cover the time of their chunk: its chunks lie beside the JDK's
  *   jdk.ObjectAllocationSample      covers its chunk: the JDK's chunks follow each other, and the
- *                                   start or stop of a recording begins a new one
+ *                                   start or stop of a recording begins a new one.  A chunk in
+ *                                   which it is switched on is covered without such an event as
+ *                                   well, because the thread's next one has its bytes
  *   the JDK's events of buffers     cover nothing
  *
  * The VM's sampler is right from JDK 25 on (docs/JVM.md), and the recording says which VM it was.
@@ -370,6 +372,21 @@ static enum jfr_rank rank_of(const struct jfr_import *job, enum jfr_kind kind)
 	return kind == JFR_SAMPLE ? RANK_SCALED : RANK_NONE;
 }
 
+/* True if the setting switches jdk.ObjectAllocationSample on.  Each chunk has its settings. */
+static bool enables_samples(struct jfr_import *job, uint32_t type, struct gg_jfr_bytes fields)
+{
+	double id = number_of(job, type, fields, "id");
+
+	if (strcmp(text_of(job, type, fields, "name"), "enabled") != 0 ||
+	    strcmp(text_of(job, type, fields, "value"), "true") != 0)
+		return false;
+	for (uint32_t i = 0; i < job->chunk.classes.count; i++)
+		if (job->kinds.items[i] == JFR_SAMPLE &&
+		    (double)job->chunk.classes.items[i].id == id)
+			return true;
+	return false;
+}
+
 static void find_rank(struct jfr_import *job)
 {
 	struct gg_jfr_bytes fields;
@@ -378,8 +395,11 @@ static void find_rank(struct jfr_import *job)
 
 	job->rank = RANK_NONE;
 	while ((type = gg_jfr_chunk_next(&job->chunk, &at, &fields)) != GG_JFR_NO_CLASS) {
-		enum jfr_rank rank = rank_of(job, (enum jfr_kind)job->kinds.items[type]);
+		enum jfr_kind kind = (enum jfr_kind)job->kinds.items[type];
+		enum jfr_rank rank = rank_of(job, kind);
 
+		if (kind == JFR_SETTING && enables_samples(job, type, fields))
+			rank = RANK_SCALED;
 		if (rank > job->rank)
 			job->rank = rank;
 	}

@@ -260,7 +260,10 @@ static int add_sample(const struct gg_profile_sample *sample, void *context)
 	struct gg_merge_key key;
 
 	if (is_inherited) {
-		if (block == NULL || fate <= block->fate)
+		if (block == NULL)
+			return 0;
+		fate = gg_merge_fate_of_both(fate, block->fate);
+		if (fate == block->fate)
 			return 0;
 		key = key_of(merge, sample->process, sample->stack, block->fate);
 		key.kind = block->kind;

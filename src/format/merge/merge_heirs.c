@@ -104,7 +104,9 @@ static void find_heirs(struct gg_merge_heirs *heirs)
 			if (parent == NULL)
 				break;
 			add_fork(parent, process->is_idle ? process->start_ns : INT64_MIN,
-			         process->start_ns + FORK_TICK_NS);
+			         process->start_ns > INT64_MAX - FORK_TICK_NS
+			                 ? INT64_MAX
+			                 : process->start_ns + FORK_TICK_NS);
 			process = parent;
 		}
 	}

@@ -24,7 +24,7 @@
 
 enum { GG_MERGE_ROWS_MAX = 1 << 20 };
 
-/* The fate of a block.  If several processes share a block, the largest value decides. */
+/* The fate of a block.  For several processes that share it: gg_merge_fate_of_both(). */
 enum gg_merge_fate {
 	GG_MERGE_FREED,
 	GG_MERGE_FREED_HELD, /* an heir that nobody saw may hold it at the end (merge_heirs.h) */
@@ -32,6 +32,15 @@ enum gg_merge_fate {
 	GG_MERGE_LEFT_HELD,  /* likewise */
 	GG_MERGE_LIVE,       /* live at the end of its session (profile/live_at_end.h) */
 };
+
+/* The larger one decides, but what an heir may hold of either it may hold of the block. */
+static inline enum gg_merge_fate gg_merge_fate_of_both(enum gg_merge_fate a, enum gg_merge_fate b)
+{
+	enum gg_merge_fate larger = a > b ? a : b, smaller = a > b ? b : a;
+
+	return larger == GG_MERGE_LEFT && smaller == GG_MERGE_FREED_HELD ? GG_MERGE_LEFT_HELD
+	                                                                 : larger;
+}
 
 struct gg_merge_key {
 	uint32_t group, stack; /* ids of `out` */

@@ -79,7 +79,8 @@ static void write_unseen(struct gg_process_set *set, const struct gg_lineage_pro
 		set->writer, gg_profile_put_counter(
 				     set->writer->profile, ancestor->id,
 				     gg_region_counter_name(GG_COUNT_UNNOTED_CHILDREN),
-				     ancestor->unseen_child_count + ancestor->unsettled_child_count,
+				     ancestor->unnoted_child_count + ancestor->unseen_child_count +
+					     ancestor->unsettled_child_count,
 				     set->writer->error));
 }
 

@@ -42,7 +42,8 @@ struct gg_lineage_process {
 	double interval_bytes;
 	enum gg_scheme scheme;
 	int64_t end_ns;              /* session time; INT64_MAX: it lives, or lived on */
-	uint64_t unseen_child_count; /* children of which nobody knows when they ended */
+	uint64_t unnoted_child_count; /* by its region, as last seen */
+	uint64_t unseen_child_count;  /* children of which nobody knows when they ended */
 	/* Idle children that would be such if the recorder were killed now. */
 	uint64_t unsettled_child_count;
 };

@@ -364,6 +364,8 @@ void gg_target_tell_lineage(struct gg_target *target)
 	if (process == NULL || target->reader.fd < 0)
 		return;
 	gg_region_reader_counter(&target->reader, GG_COUNT_DROP_EVENTS, &drop_count);
+	gg_region_reader_counter(&target->reader, GG_COUNT_UNNOTED_CHILDREN,
+	                         &process->unnoted_child_count);
 	/* Exact counts do not tell which blocks a child inherited. */
 	process->has_samples = target->live_set.samples.count > 0 || target->exact != NULL;
 	process->is_lossy |= drop_count > 0 || target->bad_count > 0 || !target->has_ring ||

@@ -39,7 +39,8 @@ static bool may_hold(const struct noted_forks *forks, const struct gg_session_fo
 	uint64_t last_start_ns = gg_map_get(&forks->last_starts, fork->pid);
 
 	if (gg_lineage_has_fork(forks->lineage, fork->pid, fork->fork_ns) ||
-	    (last_start_ns != GG_MAP_NONE && last_start_ns > fork->fork_ns))
+	    (fork->is_elsewhere == 0 && last_start_ns != GG_MAP_NONE &&
+	     last_start_ns > fork->fork_ns))
 		return false;
 	return !forks->is_running || fork->is_elsewhere != 0 || !has_ended(fork);
 }

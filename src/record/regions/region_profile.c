@@ -767,9 +767,6 @@ static int compare_starts(const void *a, const void *b)
 		return left->start_monotonic_ns < right->start_monotonic_ns ? -1 : 1;
 	if (left->pid != right->pid)
 		return left->pid < right->pid ? -1 : 1;
-	if (left->counters[GG_COUNT_SAMPLES] != right->counters[GG_COUNT_SAMPLES])
-		return left->counters[GG_COUNT_SAMPLES] > right->counters[GG_COUNT_SAMPLES] ? -1
-		                                                                            : 1;
 	return 0;
 }
 
@@ -777,6 +774,31 @@ static bool is_same_process(const struct gg_region_header *a, const struct gg_re
 {
 	return a->start_wall_ns == b->start_wall_ns &&
 	       a->start_monotonic_ns == b->start_monotonic_ns && a->pid == b->pid;
+}
+
+/* How far the process was: the samples and frees, or counts, that its file has.  0: unreadable. */
+static uint64_t progress_of(const struct region *region)
+{
+	struct gg_error ignored = { 0 };
+	struct gg_region_view view;
+	uint64_t sum;
+
+	if (gg_region_view_open(&view, region->path, &ignored) < 0)
+		return 0;
+	sum = view.header.counters[GG_COUNT_SAMPLES] + view.header.counters[GG_COUNT_FREES] +
+	      view.header.counters[GG_COUNT_MISSED_FREES];
+	gg_region_view_done(&view);
+	return sum;
+}
+
+/* Of two files of one process.  Samples are counted when a region is read whole. */
+static bool is_later(const struct region *region, const struct region *than)
+{
+	bool has_ended = region->header.end_monotonic_ns != 0;
+
+	if (has_ended != (than->header.end_monotonic_ns != 0))
+		return has_ended;
+	return progress_of(region) > progress_of(than);
 }
 
 /*
@@ -793,11 +815,20 @@ static uint32_t sort_regions(struct regions *regions)
 		return 0;
 	qsort(items, count, sizeof(*items), compare_starts);
 	for (size_t i = 0; i < count; i++) {
-		if (kept_count > 0 &&
-		    is_same_process(&items[kept_count - 1].header, &items[i].header))
-			free(items[i].path);
-		else
+		struct region *last = &items[kept_count > 0 ? kept_count - 1 : 0], dropped;
+
+		if (kept_count == 0 || !is_same_process(&last->header, &items[i].header)) {
 			items[kept_count++] = items[i];
+			continue;
+		}
+		dropped = items[i];
+		if (is_later(&dropped, last)) {
+			struct region later = dropped;
+
+			dropped = *last;
+			*last = later;
+		}
+		free(dropped.path);
 	}
 	regions->list.count = kept_count;
 	return (uint32_t)(count - kept_count);

@@ -213,12 +213,12 @@ export function doubtfulness(
 		case 'pinned':
 			isDoubtful = () => false;
 			break;
-		case 'left': // an heir that nobody saw may have left it at its end
+		case 'left': // an heir that nobody saw, and that lives on, may still have it
 			isDoubtful = (cell) =>
 				heirs[cell] === 1 &&
 				!isIn(cell) &&
-				bornBin[cell] - earlier[cell] < to &&
-				goneBin[cell] + later[cell] >= from;
+				to >= p.binCount &&
+				goneBin[cell] + later[cell] >= p.binCount;
 			break;
 		case 'allocated':
 			isDoubtful = allocated;
