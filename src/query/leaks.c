@@ -97,7 +97,7 @@ static int64_t collection_of(const struct leaks_run *run, size_t number)
 	return run->collected_ns[sample->process];
 }
 
-/* What an heir that nobody saw may hold is no leak for certain. */
+/* Leaves out the time in which only an heir that nobody saw may have held the block. */
 static void leave_heirs_out(struct gg_block *block, int64_t held_until_ns)
 {
 	if (block->heir_until_ns != INT64_MIN)

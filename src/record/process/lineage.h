@@ -41,7 +41,7 @@ struct gg_lineage_process {
 	uint32_t thread_count; /* threads that sampled or freed a sample */
 	double interval_bytes;
 	enum gg_scheme scheme;
-	int64_t end_ns;              /* session time; INT64_MAX: it lives, or lived on */
+	int64_t end_ns;               /* session time; INT64_MAX: it lives, or lived on */
 	uint64_t unnoted_child_count; /* by its region, as last seen */
 	uint64_t unseen_child_count;  /* children of which nobody knows when they ended */
 	/* Idle children that would be such if the recorder were killed now. */
