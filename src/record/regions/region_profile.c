@@ -792,8 +792,8 @@ static uint64_t progress_of(const struct region *region)
 }
 
 /*
- * True if the file has a later state of the process than another one.  The head alone does not tell,
- * because samples are counted when a region is read whole.
+ * True if the file has a later state of the process than another one.  The head alone does not
+ * tell, because samples are counted when a region is read whole.
  */
 static bool is_later(const struct region *region, const struct region *than)
 {
