@@ -493,23 +493,12 @@ static int add_collections(struct gg_profile_writer *writer, const struct region
 	return status;
 }
 
-/* Returns a directory's earliest region.  A directory without regions has the first one of all. */
-static const struct region *first_region_of(const struct session_directory *directory,
-                                            const struct region *regions, uint32_t count)
-{
-	for (uint32_t i = 0; i < count; i++)
-		if (is_same_file(regions[i].directory, directory->id))
-			return &regions[i];
-	return &regions[0];
-}
-
 /*
  * Adds what garbage collectors of the processes noted, and children that noted their forks.
  * Directories may be of different sessions, machines and boots, so a line belongs to a process of
  * the same directory, and has its clock.
  */
-static int add_session_files(struct gg_profile_writer *writer,
-                             const struct gg_profile_session *session, struct gg_target_set *set,
+static int add_session_files(struct gg_profile_writer *writer, struct gg_target_set *set,
                              const struct region *regions, uint32_t count,
                              const struct beside_regions *beside, int64_t *end_ns)
 {
@@ -526,8 +515,6 @@ static int add_session_files(struct gg_profile_writer *writer,
 		if (fd < 0)
 			continue;
 		status = add_collections(writer, regions, count, directory, fd, end_ns);
-		align(writer, session, regions[0].header.start_monotonic_ns,
-		      &first_region_of(directory, regions, count)->header);
 		if (status == 0)
 			status = gg_noted_forks_write(writer, &set->lineage, fd, &forks);
 		close(fd);
@@ -578,8 +565,7 @@ static int add_regions(struct gg_profile *profile, struct region *regions, uint3
 	}
 	native_count = writer.counts.sample_count;
 	if (status == 0 && beside != NULL)
-		status = add_session_files(&writer, &session, &set, regions, count, beside,
-		                           &session.end_ns);
+		status = add_session_files(&writer, &set, regions, count, beside, &session.end_ns);
 	if (status == 0 && beside != NULL)
 		status = add_runtimes(&writer, &beside->runtimes, first, &session.end_ns);
 	if (status == 0)
@@ -818,20 +804,16 @@ static uint32_t sort_regions(struct regions *regions)
 		return 0;
 	qsort(items, count, sizeof(*items), compare_starts);
 	for (size_t i = 0; i < count; i++) {
-		struct region *last = &items[kept_count > 0 ? kept_count - 1 : 0], dropped;
+		struct region *last = kept_count > 0 ? &items[kept_count - 1] : NULL;
 
-		if (kept_count == 0 || !is_same_process(&last->header, &items[i].header)) {
+		if (last == NULL || !is_same_process(&last->header, &items[i].header)) {
 			items[kept_count++] = items[i];
-			continue;
+		} else if (is_later(&items[i], last)) {
+			free(last->path);
+			*last = items[i];
+		} else {
+			free(items[i].path);
 		}
-		dropped = items[i];
-		if (is_later(&dropped, last)) {
-			struct region later = dropped;
-
-			dropped = *last;
-			*last = later;
-		}
-		free(dropped.path);
 	}
 	regions->list.count = kept_count;
 	return (uint32_t)(count - kept_count);
