@@ -54,6 +54,10 @@ each is preloaded. `bench/bench_malloc_loads.py write` makes this section. *geig
 nothing, *geiger 512k* is the default interval, and records its samples. All allocators run in
 turns; a ratio is the median of the ratios of the rounds. bench/malloc_loads.c says what the loads
 do; their threads share two processors, so the times of loads with threads vary most.
+
+Each process under libgeiger-malloc has some 1 MiB of its own, and its region, which is why small
+loads have high ratios of memory. `large` and `text` are losses: glibc and tcmalloc keep all memory
+that a program ever had, and glibc lets the last block grow in place.
 """
 
 
