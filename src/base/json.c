@@ -89,7 +89,7 @@ void gg_json_number(struct gg_json *json, const char *name, double value)
 void gg_json_integer(struct gg_json *json, const char *name, uint64_t value)
 {
 	start_value(json, name);
-	gg_buf_printf(json->out, "%" PRIu64, value);
+	gg_buf_append_number(json->out, value);
 }
 
 void gg_json_decimal(struct gg_json *json, const char *name, int64_t value, int digits)

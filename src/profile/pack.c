@@ -51,14 +51,15 @@ static bool is_whole(double value)
 	return fabs(value) < 0x1p53 && value == trunc(value) && !(value == 0 && signbit(value));
 }
 
-static uint8_t kind_of(sqlite3_stmt *row, int column)
+/* Sets *ret_real if the value is a number with a point; SQLite takes some time for each reading. */
+static uint8_t kind_of(sqlite3_stmt *row, int column, double *ret_real)
 {
 	switch (sqlite3_column_type(row, column)) {
 	case SQLITE_INTEGER:
 		return GG_PACKED_INTEGER;
 	case SQLITE_FLOAT:
-		return is_whole(sqlite3_column_double(row, column)) ? GG_PACKED_WHOLE
-		                                                    : GG_PACKED_REAL;
+		*ret_real = sqlite3_column_double(row, column);
+		return is_whole(*ret_real) ? GG_PACKED_WHOLE : GG_PACKED_REAL;
 	case SQLITE_TEXT:
 		return GG_PACKED_TEXT;
 	case SQLITE_BLOB:
@@ -97,8 +98,8 @@ static int add_text(struct packer *packer, struct pack_column *column, const voi
 
 static int add_value(struct packer *packer, struct pack_column *column, sqlite3_stmt *row, int at)
 {
-	uint8_t kind = kind_of(row, at);
-	double real = sqlite3_column_double(row, at);
+	double real = 0;
+	uint8_t kind = kind_of(row, at, &real);
 	const void *bytes;
 
 	if (column->count++ == 0)

@@ -2,6 +2,7 @@
 /* test_base_buf - shows that buffers grow, end in a 0 byte, and survive impossible sizes. */
 #include "base/buf.h"
 
+#include <inttypes.h>
 #include <stdint.h>
 
 #include "test.h"
@@ -78,6 +79,19 @@ TEST(an_impossible_size_fails_and_keeps_what_is_there)
 	CHECK_EQ_STR(gg_buf_text(&buf), "kept");
 	gg_buf_clear(&buf);
 	CHECK(!buf.failed && gg_buf_reserve(&buf, 1));
+}
+
+TEST(numbers_are_those_of_printf)
+{
+	const uint64_t numbers[] = { 0, 7, 10, UINT32_MAX, UINT64_MAX };
+
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+		GG_CLEANUP(gg_buf_done) struct gg_buf buf = { 0 }, expected = { 0 };
+
+		gg_buf_append_number(&buf, numbers[i]);
+		gg_buf_printf(&expected, "%" PRIu64, numbers[i]);
+		CHECK_EQ_STR(gg_buf_text(&buf), gg_buf_text(&expected));
+	}
 }
 
 /* Prometheus refuses a whole file in which one label is no UTF-8. */

@@ -70,8 +70,11 @@ static void print_lifetimes(struct gg_buf *text, const uint32_t *lifetimes, size
 	while (count > 0 && lifetimes[count - 1] == 0)
 		count--;
 	gg_buf_append_text(text, "[");
-	for (size_t i = 0; i < count; i++)
-		gg_buf_printf(text, "%s%u", i > 0 ? "," : "", lifetimes[i]);
+	for (size_t i = 0; i < count; i++) {
+		if (i > 0)
+			gg_buf_append(text, ",", 1);
+		gg_buf_append_number(text, lifetimes[i]);
+	}
 	gg_buf_append_text(text, "]");
 }
 

@@ -47,10 +47,16 @@ static int name_frames(struct gg_session *s)
  */
 #define SESSION_PACK_MOST (INT64_C(64) << 20)
 
-/* Counts of every stack at every tick are large.  A file that cannot be packed stays as it is. */
+/*
+ * Counts of every stack at every tick are large, so such a profile is packed when its first lines
+ * have been read and printed: reading a packed one takes longer than packing it.  A file that
+ * cannot be packed stays as it is.
+ */
 static void pack(struct gg_session *s)
 {
 	s->packing.status = 0;
+	if (s->record.scheme != GG_SCHEME_EXACT)
+		return;
 	(void)!gg_profile_pack_up_to(gg_buf_text(&s->path), NULL, SESSION_PACK_MOST, &s->packing);
 }
 
@@ -123,8 +129,6 @@ int gg_session_complete(struct gg_session *s)
 		gg_process_set_committed(&s->processes);
 	gg_profile_close(s->profile);
 	s->profile = NULL;
-	if (s->writer.status == 0 && s->record.scheme == GG_SCHEME_EXACT)
-		pack(s);
 	gg_progress_end(s->options->progress);
 	return s->writer.status;
 }
@@ -165,6 +169,7 @@ void gg_session_report(struct gg_session *s)
 	}
 	if (options->completed != NULL)
 		options->completed(gg_buf_text(&s->path), options->context);
+	pack(s);
 	if (!options->quiet) {
 		gg_notes_print_summary(&s->processes, gg_buf_text(&s->path), options->command[0]);
 		report_packing(s);
