@@ -120,9 +120,11 @@ static void append_row_title(const struct gg_report *report, const struct gg_lea
 	gg_buf_append_text(out, " ");
 	append_share(row->live_bytes.estimate, leaks->live_bytes.estimate, out);
 	append_range(report, &row->live_count, GG_ALLOCATIONS, &count);
-	gg_buf_printf(&count, " allocation%s, %" PRIu64 " sample%s\n",
-	              strcmp(gg_buf_text(&count), "1") == 0 ? "" : "s", row->sample_count,
-	              row->sample_count == 1 ? "" : "s");
+	gg_buf_printf(&count, " allocation%s", strcmp(gg_buf_text(&count), "1") == 0 ? "" : "s");
+	if (!gg_model_is_exact(report->model)) /* with exact counts, each allocation is a sample */
+		gg_buf_printf(&count, ", %" PRIu64 " sample%s", row->sample_count,
+		              row->sample_count == 1 ? "" : "s");
+	gg_buf_append_text(&count, "\n");
 	if (used + 2 + gg_text_cells(gg_buf_text(&count), count.length - 1) <= report->width)
 		gg_buf_append_text(out, "  ");
 	else

@@ -38,6 +38,7 @@ struct number_column {
 struct columns {
 	bool has_total; /* beside self */
 	bool has_failed, has_samples, has_comparison;
+	const char *samples_title; /* with exact counts, each allocation is a sample */
 	struct number_column self, total;
 	size_t failed_cells;
 	double whole;         /* of which shares are */
@@ -146,7 +147,7 @@ static size_t name_column_of(const struct columns *columns)
 	       (columns->has_total ? total->share_cells + 2 : 0) +
 	       (columns->has_total && total->has_figures ? total->figure_cells + 2 : 0) +
 	       (columns->has_failed ? columns->failed_cells + 2 : 0) +
-	       (columns->has_samples ? strlen("samples") + 2 : 0) +
+	       (columns->has_samples ? strlen(columns->samples_title) + 2 : 0) +
 	       (columns->has_comparison ? strlen(comparison_title) : 0);
 }
 
@@ -215,6 +216,7 @@ static struct columns lay_out(const struct gg_report *report)
 	struct columns columns = {
 		.has_total = has_total(result),
 		.has_failed = report->all_columns && gg_report_has_failed_trials(result),
+		.samples_title = gg_model_is_exact(report->model) ? "allocations" : "samples",
 		.self = { .title = "self" },
 		.total = { .title = "total" },
 		.whole = gg_tally_estimate(&result->total, result->query.unit).value,
@@ -255,7 +257,7 @@ static void append_titles(const struct gg_report *report, const struct columns *
 	if (columns->has_failed)
 		gg_buf_printf(out, "%*s  ", (int)columns->failed_cells, failed_title);
 	if (columns->has_samples)
-		gg_buf_append_text(out, "samples  ");
+		gg_buf_printf(out, "%s  ", columns->samples_title);
 	if (columns->has_comparison)
 		gg_buf_append_text(out, comparison_title);
 	gg_buf_printf(out, "%s%s\n", gg_grouping_name(report->result->query.by),
@@ -562,7 +564,8 @@ static void append_row(const struct gg_report *report, const struct columns *col
 	if (columns->has_failed)
 		append_failed(report, columns, row, out);
 	if (columns->has_samples)
-		gg_buf_printf(out, "%7llu  ", (unsigned long long)row->total->sample_count);
+		gg_buf_printf(out, "%*llu  ", (int)strlen(columns->samples_title),
+		              (unsigned long long)row->total->sample_count);
 	if (columns->has_comparison)
 		append_comparison(&report->comparisons[index], out);
 	if (report->result->query.by == GG_BY_STACK)

@@ -41,6 +41,12 @@ def reports_have_exact_numbers():
     assert "exact: all 13 allocations were counted" in geiger("report", "a.geiger").stdout
 
 
+def nobody_speaks_of_samples():
+    for words in (["report", "-m", "allocated"], ["leaks"]):
+        text = geiger(*words, "a.geiger").stdout
+        assert "sample" not in text and "allocation" in text, text
+
+
 def other_commands_read_the_profile():
     for words in (["tree"], ["leaks"], ["timeline"], ["report", "-m", "temporary"], ["diff", "a.geiger"],
                   ["html", "-o", "a.html"], ["export", "--format", "collapsed", "-o", "a.collapsed"], ["check"]):
@@ -251,6 +257,7 @@ def problem(function):
 
 def main():
     check("reports_have_exact_numbers", problem(reports_have_exact_numbers))
+    check("nobody_speaks_of_samples", problem(nobody_speaks_of_samples))
     check("other_commands_read_the_profile", problem(other_commands_read_the_profile))
     check("packed_profiles_have_the_same_rows", problem(packed_profiles_have_the_same_rows))
     check("python_objects_count_by_python_functions", problem(python_objects_count_by_python_functions))
