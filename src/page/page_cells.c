@@ -45,7 +45,7 @@ _Static_assert(GG_PAGE_BRIEF_COUNT < 1 << BRIEF_BITS, "so do lives");
 /*
  * The third number has the uncertainty: by how many bins the block may have been allocated earlier,
  * or freed earlier or later, and how short its lifetime may have been; whether it may be missing;
- * and whether only heirs make its end uncertain.
+ * whether only heirs make its end uncertain; and 1 + the bins between which heirs may have left it.
  */
 enum {
 	LATER_SHIFT = BIN_BITS,
@@ -53,12 +53,16 @@ enum {
 	BRIEF_MOST_SHIFT = 3 * BIN_BITS,
 	UNSURE_SHIFT = BRIEF_MOST_SHIFT + BRIEF_BITS,
 	HEIRS_SHIFT = UNSURE_SHIFT + 1,
+	LEFT_FIRST_SHIFT = HEIRS_SHIFT + 1,
+	LEFT_LAST_SHIFT = LEFT_FIRST_SHIFT + BIN_BITS,
 };
+
+_Static_assert(LEFT_LAST_SHIFT + BIN_BITS <= 64, "they fit as well");
 
 struct cell {
 	uint64_t times_and_node;  /* node, class, born, gone */
 	uint64_t owner_and_share; /* path, line, owner, brief, share */
-	uint64_t uncertainty;     /* earlier, later, sooner, brief_more, unsure, heirs */
+	uint64_t uncertainty;     /* earlier, later, sooner, brief_more, unsure, heirs, left */
 	uint32_t n;
 };
 
@@ -156,6 +160,12 @@ static uint64_t uncertainty(const struct cell_list *cells, const struct gg_page_
 	/* A process's own frees were counted; only what its heirs hold of the blocks is unknown. */
 	if (pick->has_heirs && doubted >> LATER_SHIFT != 0)
 		doubted |= UINT64_C(1) << HEIRS_SHIFT;
+	if (pick->has_left_heirs) {
+		doubted |= (uint64_t)(bin_of(cells, pick, pick->left_least_ns) + 1)
+		           << LEFT_FIRST_SHIFT;
+		doubted |= (uint64_t)(bin_of(cells, pick, pick->left_most_ns) + 1)
+		           << LEFT_LAST_SHIFT;
+	}
 	doubted |= (uint64_t)(pick->brief_most - pick->brief) << BRIEF_MOST_SHIFT;
 	return doubted | (uint64_t)(pick->aggregate != NULL && pick->aggregate->is_shared)
 	                         << UNSURE_SHIFT;
@@ -255,6 +265,8 @@ static const struct cell_column columns[] = {
 	{ "brief_more", DOUBT, BRIEF_MOST_SHIFT, BRIEF_BITS, false, true },
 	{ "unsure", DOUBT, UNSURE_SHIFT, 1, false, true },
 	{ "heirs", DOUBT, HEIRS_SHIFT, 1, false, true },
+	{ "left_first", DOUBT, LEFT_FIRST_SHIFT, BIN_BITS, false, true },
+	{ "left_last", DOUBT, LEFT_LAST_SHIFT, BIN_BITS, false, true },
 };
 
 static void write_column(const struct cell_list *cells, const struct cell_column *column, bool held,

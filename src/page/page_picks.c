@@ -18,6 +18,9 @@ const int64_t gg_page_brief_ns[GG_PAGE_BRIEF_COUNT] = { GG_TEMPORARY_NS, 1000000
 /* Extends the possible end by the heirs that nobody saw. */
 static void extend(struct gg_page_pick *pick, const struct gg_block_times *times)
 {
+	pick->has_left_heirs = times->heir_left_least_ns <= times->heir_left_most_ns;
+	pick->left_least_ns = times->heir_left_least_ns;
+	pick->left_most_ns = times->heir_left_most_ns;
 	if (pick->gone_ns == GG_TIME_NONE || times->heir_until_ns <= pick->gone_most_ns)
 		return;
 	pick->gone_most_ns = times->heir_until_ns;

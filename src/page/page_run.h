@@ -71,6 +71,8 @@ struct gg_page_pick {
 	uint32_t brief_most;        /* `brief` for the shortest possible lifetime */
 	bool is_inherited, is_left; /* is_left: at least one holder never freed it */
 	bool has_heirs; /* its end is known, but not for certain: unseen heirs, or stopped counts */
+	bool has_left_heirs; /* an unseen heir may have left it between these times */
+	int64_t left_least_ns, left_most_ns;
 	const struct gg_model_sample *sample; /* either sample or aggregate is set */
 	const struct gg_profile_aggregate *aggregate;
 };

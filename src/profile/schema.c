@@ -45,13 +45,15 @@ const char gg_schema_contents[] =
 
 /*
  * The time until which an heir that nobody saw may hold what a process held from begin to end, or 0
- * (query/unseen_heirs.h).  `block`: the sample; null: unknown ones.
+ * (profile/unseen_heirs.h).  `block`: the sample; null: unknown ones.
  */
 #define HEIR_UNTIL(process, begin, end, block)                                              \
 	"coalesce((select max(heir.until_ns) from heir where heir.ancestor = " process "\n" \
 	"      and heir.fork_most_ns >= " begin " and heir.fork_least_ns <= " end "\n"      \
 	"      and not exists (select 1 from sample as c where c.origin = " block "\n"      \
 	"        and c.process = heir.heir)), 0)"
+
+#define PARENT(row) "(select parent from process where process.id = " row ".process)"
 
 /* The time from which a row of coarse may have been allocated. */
 #define FIRST_NS(row)                                                                  \
@@ -303,7 +305,7 @@ const char gg_schema_views[] =
 	"  bucket(number, time_ns) as (\n"
 	"    select 1, end / 100.0 from span\n"
 	"    union all select number + 1, end * (number + 1) / 100.0 from bucket, span where number < 100),\n"
-	/* Forked processes that held blocks without a sample of theirs (query/unseen_heirs.h). */
+	/* Forked processes that held blocks without a sample of theirs (profile/unseen_heirs.h). */
 	"  forked as materialized (\n"
 	"    select process.id, parent, start_ns, until_ns,\n"
 	"      coalesce(sum(iif(name in ('samples inherited', 'samples held by an idle child'), value, 0)), 0)\n"
@@ -316,7 +318,7 @@ const char gg_schema_views[] =
 	"    select id, id, coalesce(until_ns, 1 << 62) from forked where inherited > (\n"
 	"      select count(*) from sample where sample.process = forked.id and origin is not null) + (\n"
 	"      select coalesce(sum(samples), 0) from coarse where coarse.process = forked.id\n"
-	"        and coalesce(lost, 0) & 9 = 0)\n"
+	"        and coalesce(lost, 0) & 13 = 0)\n"
 	"    union\n"
 	"    select heir, parent, pair.until_ns from pair join forked on forked.id = pair.forked\n"
 	"    where inherited > 0),\n"
@@ -346,14 +348,16 @@ const char gg_schema_views[] =
 	"    from v_block, span where end_least_ns is not null\n"
 	"    union all\n"
 	"    select last_ns, min(99, last_ns * 100 / end) + 1, 0, 0, 0, 0, -bytes from span, (\n"
-	"      select bytes, max(end_ns, " HEIR_UNTIL("process", "t_alloc", "end_ns", "v_block.id") ")\n"
+	"      select bytes, max(end_ns, " HEIR_UNTIL("process", "t_alloc", "end_ns", "v_block.id") ",\n"
+	/* A block that no ancestor's sample stands for may have come to others from the parent. */
+	"        iif(origin is null, 0, " HEIR_UNTIL(PARENT("v_block"), "-1 << 62", "end_ns", "v_block.id") "))\n"
 	"        as last_ns from v_block where end_ns is not null)\n"
 	"    where last_ns < 1 << 62\n"
 	"    union all\n"
 	"    select from_ns, min(99, from_ns * 100 / end) + 1, 0, 0, 0, 0, bytes from coarse, span\n"
 	"    union all\n"
 	"    select last_ns, min(99, last_ns * 100 / end) + 1, 0, 0, 0, 0, -bytes from span, (\n"
-	"      select bytes, max(to_ns, iif(lost > 0, " HEIR_UNTIL("process", FIRST_NS("coarse"), "to_ns", "null") ", 0))\n"
+	"      select bytes, max(to_ns, iif(lost & 13, " HEIR_UNTIL("process", FIRST_NS("coarse"), "to_ns", "null") ", 0))\n"
 	"        as last_ns from coarse where to_ns is not null)\n"
 	"    where last_ns < 1 << 62\n"
 	"    union all\n"

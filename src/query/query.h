@@ -180,6 +180,7 @@ GG_MUST_CHECK int gg_query_sum(const struct gg_model *model, const struct gg_que
 struct gg_query_losses {
 	bool is_incomplete;      /* samples were dropped, or sampling was off */
 	bool lacks_java_objects; /* gg_model_lacks_java_objects(): those of other heaps are not */
+	double exposure_bytes;   /* the largest sampling interval of the selection; 0: unknown */
 };
 GG_MUST_CHECK int gg_query_losses_of(const struct gg_model *model, const struct gg_query *query,
                                      struct gg_query_losses *ret_losses, struct gg_error *error);
@@ -223,6 +224,8 @@ struct gg_block_times {
 	int64_t held_until_ns;
 	/* How long an heir that nobody saw may have held it after all others; INT64_MIN: none. */
 	int64_t heir_until_ns;
+	/* Bounds of the time at which such an heir may have left it; least > most: none may. */
+	int64_t heir_left_least_ns, heir_left_most_ns;
 };
 typedef void gg_block_visit(const struct gg_model_sample *sample,
                             const struct gg_profile_aggregate *aggregate,

@@ -217,21 +217,29 @@ static bool is_in(const struct gg_query_filter *filter, uint32_t process, uint32
 	return filter->stack_in[filter->model->stacks[stack].top == 0 ? 0 : stack];
 }
 
-/* A block that no ancestor's sample stands for may have come to others from the parent. */
-static int64_t until_with_heirs(const struct gg_query_filter *filter,
-                                const struct gg_model_sample *sample, int64_t until_ns)
+static int64_t later_of(int64_t a, int64_t b)
 {
+	return a > b ? a : b;
+}
+
+/* A block that no ancestor's sample stands for may have come to others from the parent. */
+static struct gg_heir_times heirs_of(const struct gg_query_filter *filter,
+                                     const struct gg_model_sample *sample, int64_t until_ns)
+{
+	const struct gg_unseen_heirs *heirs = &filter->heirs;
 	bool is_orphan = (sample->flags & GG_MODEL_INHERITED) != 0 &&
 	                 &filter->model->samples[sample->block] == sample;
+	struct gg_heir_times own, others;
 
-	if (filter->heirs.pairs.count == 0)
-		return until_ns;
-	if (is_orphan)
-		until_ns = gg_unseen_heirs_until(&filter->heirs,
-		                                 filter->model->processes[sample->process].parent,
-		                                 sample->block, INT64_MIN, until_ns);
-	return gg_unseen_heirs_until(&filter->heirs, sample->process, sample->block,
-	                             sample->alloc_ns, until_ns);
+	if (heirs->pairs.count == 0)
+		return gg_heir_times_none();
+	own = gg_unseen_heirs_until(heirs, sample->process, sample->block, sample->alloc_ns,
+	                            until_ns);
+	if (!is_orphan)
+		return own;
+	others = gg_unseen_heirs_until(heirs, filter->model->processes[sample->process].parent,
+	                               sample->block, INT64_MIN, until_ns);
+	return gg_heir_times_of_both(own, others);
 }
 
 /*
@@ -241,22 +249,25 @@ static int64_t until_with_heirs(const struct gg_query_filter *filter,
 static struct gg_block own_block(const struct gg_query_filter *filter,
                                  const struct gg_model_sample *sample)
 {
-	int64_t until_ns = gg_model_sample_until(filter->model, sample), least_ns, most_ns;
+	int64_t until_ns = gg_model_sample_until(filter->model, sample), least_ns;
+	struct gg_heir_times heirs;
 
 	if (filter->untils != NULL && sample->free_ns == GG_TIME_NONE)
 		until_ns = filter->untils[sample->process];
 	least_ns = sample->free_ns == GG_TIME_NONE
 	                   ? gg_model_until_least(filter->model, sample->process, until_ns)
 	                   : gg_model_freed_from(filter->model, sample);
-	most_ns = until_with_heirs(filter, sample, until_ns);
+	heirs = heirs_of(filter, sample, until_ns);
 	return (struct gg_block){
 		.from_ns = sample->alloc_ns,
-		.until_ns = most_ns,
+		.until_ns = later_of(until_ns, heirs.until_ns),
 		.until_least_ns = least_ns,
 		.is_first = true,
 		.is_left = sample->free_ns == GG_TIME_NONE,
 		.left_ns = gg_model_process_end(filter->model, sample->process),
-		.heir_until_ns = most_ns > until_ns ? most_ns : INT64_MIN,
+		.heir_until_ns = heirs.until_ns > until_ns ? heirs.until_ns : INT64_MIN,
+		.heir_left_least_ns = heirs.left_least_ns,
+		.heir_left_most_ns = heirs.left_most_ns,
 	};
 }
 
@@ -269,8 +280,10 @@ static void join_block(struct gg_block *block, const struct gg_block *own)
 	if (own->is_left && (!block->is_left || own->left_ns > block->left_ns))
 		block->left_ns = own->left_ns;
 	block->is_left |= own->is_left;
-	if (own->heir_until_ns > block->heir_until_ns)
-		block->heir_until_ns = own->heir_until_ns;
+	block->heir_until_ns = later_of(block->heir_until_ns, own->heir_until_ns);
+	if (own->heir_left_least_ns < block->heir_left_least_ns)
+		block->heir_left_least_ns = own->heir_left_least_ns;
+	block->heir_left_most_ns = later_of(block->heir_left_most_ns, own->heir_left_most_ns);
 }
 
 /* A child inherits a block from a holder, so the times of the holders overlap without a gap. */
@@ -438,7 +451,7 @@ int gg_query_filter_open(struct gg_query_filter *filter, const struct gg_model *
 		status = choose_processes(filter, error);
 	if (status == 0)
 		status = choose_stacks(filter, error);
-	if (status == 0 && gg_unseen_heirs_find(&filter->heirs, model, filter->process_in) < 0)
+	if (status == 0 && gg_model_heirs_find(&filter->heirs, model, filter->process_in) < 0)
 		status = gg_error_memory(error, "query");
 	if (status == 0)
 		status = find_stopped(filter, error);
@@ -609,12 +622,19 @@ static bool is_within(const struct gg_query *query, int64_t time_ns)
 	return time_ns > query->from_ns && time_ns <= query->to_ns;
 }
 
-static enum answer is_left(const struct gg_query_filter *filter, const struct gg_block *block)
+/* True if an heir that nobody saw may have left the block, whatever its known holders did. */
+static bool may_be_left_by_heir(const struct gg_query_filter *filter, const struct gg_block *block)
 {
 	/* An heir that lives on may still have what its ancestor freed. */
-	enum answer otherwise = block->heir_until_ns == GG_TIME_NONE && is_at_the_end(filter)
-	                                ? MAYBE
-	                                : NO;
+	if (block->heir_until_ns == GG_TIME_NONE && is_at_the_end(filter))
+		return true;
+	return block->heir_left_most_ns > filter->query.from_ns &&
+	       block->heir_left_least_ns <= filter->query.to_ns;
+}
+
+static enum answer is_left(const struct gg_query_filter *filter, const struct gg_block *block)
+{
+	enum answer otherwise = may_be_left_by_heir(filter, block) ? MAYBE : NO;
 
 	if (!block->is_left)
 		return otherwise;
@@ -744,11 +764,13 @@ static struct gg_block exact_block(const struct gg_query_filter *filter,
 {
 	int64_t stopped_ns = filter->stopped_ns != NULL ? filter->stopped_ns[aggregate->process]
 	                                                : GG_TIME_NONE;
-	int64_t most_ns;
+	struct gg_heir_times heirs;
 	struct gg_block block = { .from_ns = aggregate->from_ns + aggregate_bucket(aggregate),
 		                  .until_ns = exact_until(filter, aggregate),
 		                  .left_ns = GG_TIME_NONE,
-		                  .heir_until_ns = INT64_MIN };
+		                  .heir_until_ns = INT64_MIN,
+		                  .heir_left_least_ns = INT64_MAX,
+		                  .heir_left_most_ns = INT64_MIN };
 
 	if (aggregate->to_ns == GG_TIME_NONE) {
 		block.is_left = true;
@@ -760,38 +782,61 @@ static struct gg_block exact_block(const struct gg_query_filter *filter,
 		block.until_least_ns = stopped_ns > block.from_ns ? stopped_ns : block.from_ns;
 	if (filter->tick_count == 0)
 		return block;
-	most_ns = gg_unseen_heirs_until(&filter->heirs, aggregate->process, UINT32_MAX,
-	                                tick_before(filter, aggregate->process, aggregate->from_ns),
-	                                block.until_ns);
-	if (most_ns > block.until_ns)
-		block.until_ns = block.heir_until_ns = most_ns;
+	heirs = gg_unseen_heirs_until(&filter->heirs, aggregate->process, UINT32_MAX,
+	                              tick_before(filter, aggregate->process, aggregate->from_ns),
+	                              block.until_ns);
+	if (heirs.until_ns > block.until_ns)
+		block.until_ns = block.heir_until_ns = heirs.until_ns;
+	block.heir_left_least_ns = heirs.left_least_ns;
+	block.heir_left_most_ns = heirs.left_most_ns;
 	return block;
+}
+
+/* The time at which all samples of the aggregate were gone from its own process. */
+static int64_t own_gone(const struct gg_query_filter *filter,
+                        const struct gg_profile_aggregate *aggregate)
+{
+	return aggregate->is_left ? filter->model->end_ns : aggregate->to_ns;
+}
+
+/* The times of heirs that nobody saw, and that may have held samples of the aggregate. */
+static struct gg_heir_times heirs_of_aggregate(const struct gg_query_filter *filter,
+                                               const struct gg_profile_aggregate *aggregate)
+{
+	int64_t gone_ns = own_gone(filter, aggregate);
+
+	if (gone_ns == GG_TIME_NONE || !aggregate->lost)
+		return gg_heir_times_none();
+	return gg_unseen_heirs_until(&filter->heirs, aggregate->process, UINT32_MAX,
+	                             aggregate->from_ns, gone_ns);
 }
 
 struct gg_block gg_query_block_of_aggregate(const struct gg_query_filter *filter,
                                             const struct gg_profile_aggregate *aggregate)
 {
-	int64_t bucket = aggregate_bucket(aggregate), gone_ns;
+	int64_t bucket = aggregate_bucket(aggregate);
+	struct gg_block block = { .from_ns = aggregate->from_ns + bucket,
+		                  .heir_until_ns = INT64_MIN };
+	struct gg_heir_times heirs;
 
 	if (aggregate->is_exact && !aggregate->is_left)
 		return exact_block(filter, aggregate);
-	gone_ns = gg_query_filter_gone(filter, aggregate);
-	if (aggregate->to_ns == GG_TIME_NONE)
-		return (struct gg_block){
-			.from_ns = aggregate->from_ns + bucket,
-			.until_ns = aggregate->is_left ? aggregate->from_ns + bucket : GG_TIME_NONE,
-			.until_least_ns = aggregate->is_left ? aggregate->from_ns + bucket
-			                                     : GG_TIME_NONE,
-			.is_left = true,
-			.left_ns = GG_TIME_NONE,
-			.heir_until_ns = aggregate->is_left && gone_ns == GG_TIME_NONE ? gone_ns
-			                                                               : INT64_MIN
-		};
-	return (struct gg_block){ .from_ns = aggregate->from_ns + bucket,
-		                  .until_ns = aggregate->to_ns - bucket + 1,
-		                  .until_least_ns = aggregate->to_ns - bucket + 1,
-		                  .heir_until_ns = gone_ns > aggregate->to_ns ? gone_ns
-		                                                              : INT64_MIN };
+	heirs = heirs_of_aggregate(filter, aggregate);
+	block.heir_left_least_ns = heirs.left_least_ns;
+	block.heir_left_most_ns = heirs.left_most_ns;
+	if (aggregate->to_ns == GG_TIME_NONE) {
+		block.until_ns = aggregate->is_left ? block.from_ns : GG_TIME_NONE;
+		block.until_least_ns = block.until_ns;
+		block.is_left = true;
+		block.left_ns = GG_TIME_NONE;
+		if (aggregate->is_left && heirs.until_ns == GG_TIME_NONE)
+			block.heir_until_ns = GG_TIME_NONE;
+		return block;
+	}
+	block.until_ns = block.until_least_ns = aggregate->to_ns - bucket + 1;
+	if (heirs.until_ns > aggregate->to_ns)
+		block.heir_until_ns = heirs.until_ns;
+	return block;
 }
 
 int64_t gg_query_filter_held_until(const struct gg_query_filter *filter,
@@ -811,12 +856,8 @@ static bool cuts(int64_t from_ns, int64_t to_ns, int64_t moment_ns)
 int64_t gg_query_filter_gone(const struct gg_query_filter *filter,
                              const struct gg_profile_aggregate *aggregate)
 {
-	int64_t gone_ns = aggregate->is_left ? filter->model->end_ns : aggregate->to_ns;
-
-	if (gone_ns == GG_TIME_NONE || !aggregate->lost)
-		return gone_ns;
-	return gg_unseen_heirs_until(&filter->heirs, aggregate->process, UINT32_MAX,
-	                             aggregate->from_ns, gone_ns);
+	return later_of(own_gone(filter, aggregate),
+	                heirs_of_aggregate(filter, aggregate).until_ns);
 }
 
 static bool is_placed(const struct gg_query_filter *filter,

@@ -6,8 +6,8 @@
 #pragma once
 
 #include "model/model.h"
+#include "query/model_heirs.h"
 #include "query/query.h"
-#include "query/unseen_heirs.h"
 
 /* The life of a sample's block, over all of its holders that the filter selects. */
 struct gg_block {
@@ -20,6 +20,8 @@ struct gg_block {
 	int64_t left_ns; /* ... and this is when the last such holder ended */
 	/* The latest end of an heir that nobody saw and that may have had it; INT64_MIN: none. */
 	int64_t heir_until_ns;
+	/* struct gg_heir_times: when such an heir may have left it. */
+	int64_t heir_left_least_ns, heir_left_most_ns;
 };
 
 /* A moment at which exact counts of a process changed. */

@@ -103,7 +103,8 @@ int gg_query_losses_of(const struct gg_model *model, const struct gg_query *quer
 
 	if (status < 0)
 		return status;
-	*ret_losses = (struct gg_query_losses){ filter.is_incomplete, filter.lacks_java };
+	*ret_losses = (struct gg_query_losses){ filter.is_incomplete, filter.lacks_java,
+		                                filter.interval_bytes };
 	gg_query_filter_close(&filter);
 	return 0;
 }
@@ -148,6 +149,8 @@ static struct gg_block_times times_of(const struct gg_block *block)
 		.until_ns = block->until_ns,
 		.held_until_ns = block->until_least_ns,
 		.heir_until_ns = block->heir_until_ns,
+		.heir_left_least_ns = block->heir_left_least_ns,
+		.heir_left_most_ns = block->heir_left_most_ns,
 	};
 }
 

@@ -25,10 +25,10 @@ static const char no_looks[] =
 	"This profile has no look at memory, because it was merged: geiger why and --metric pinned "
 	"need the profiles that it was made of.";
 
-/* A block's kind and fate, as far as its samples have been read. */
+/* The row that has a block, as far as its samples have been read. */
 struct counted_block {
-	uint32_t kind;
-	enum gg_merge_fate fate;
+	bool is_counted; /* false: no row has it */
+	struct gg_merge_key key;
 };
 
 struct gg_merge {
@@ -107,17 +107,13 @@ static void note_incomplete(const struct gg_merge *merge, uint32_t process)
 		group->is_incomplete = true;
 }
 
-/*
- * Returns the fate of a block that the process held within these times, with the heirs that nobody
- * saw.
- */
+/* Returns the fate of a block, with the heirs that nobody saw. */
 static enum gg_merge_fate fate_with_heirs(const struct gg_merge *merge, enum gg_merge_fate fate,
-                                          uint32_t process, int64_t from_ns, int64_t until_ns)
+                                          const struct gg_merge_held *held)
 {
-	struct gg_merge_group *group = gg_merge_group_of(&merge->groups, process);
+	struct gg_merge_group *group = gg_merge_group_of(&merge->groups, held->process);
 
-	if (fate == GG_MERGE_LIVE || group == NULL ||
-	    !gg_merge_heirs_may_hold(&merge->heirs, process, from_ns, until_ns))
+	if (fate == GG_MERGE_LIVE || group == NULL || !gg_merge_heirs_may_hold(&merge->heirs, held))
 		return fate;
 	group->has_heirs = true;
 	return fate == GG_MERGE_FREED ? GG_MERGE_FREED_HELD : GG_MERGE_LEFT_HELD;
@@ -149,6 +145,17 @@ static bool is_surely_sampled(const struct gg_merge *merge,
 	return gg_folded_share_of(&folded).is_sure;
 }
 
+/* Exact blocks may have been freed, if nobody knows of later frees.  They are left all the same. */
+static enum gg_merge_fate fate_of_stopped(const struct gg_merge *merge, uint32_t process)
+{
+	struct gg_merge_group *group = gg_merge_group_of(&merge->groups, process);
+
+	if (group == NULL || !gg_merge_groups_has_stopped(&merge->groups, process))
+		return GG_MERGE_LIVE;
+	group->has_heirs = true;
+	return GG_MERGE_LEFT_HELD;
+}
+
 static int add_aggregate(const struct gg_profile_aggregate *aggregate, void *context)
 {
 	struct gg_merge *merge = context;
@@ -161,6 +168,10 @@ static int add_aggregate(const struct gg_profile_aggregate *aggregate, void *con
 	                                                           : GG_MERGE_LIVE;
 	struct gg_merge_part part = { .size_class = aggregate->size_class,
 		                      .interval_bytes = aggregate->interval_bytes };
+	const struct gg_merge_held held = { .process = aggregate->process,
+		                            .block = UINT32_MAX,
+		                            .from_ns = INT64_MIN,
+		                            .until_ns = aggregate->to_ns };
 	struct gg_merge_key key;
 
 	if (sums->sample_count == 0 && sums->size_bytes == 0)
@@ -180,8 +191,9 @@ static int add_aggregate(const struct gg_profile_aggregate *aggregate, void *con
 		                         .bytes_skew = aggregate->bytes_skew,
 		                         .unknown_errors = aggregate->unknown_errors };
 	if (aggregate->lost || aggregate->is_exact)
-		fate = fate_with_heirs(merge, fate, aggregate->process, INT64_MIN,
-		                       aggregate->to_ns);
+		fate = fate_with_heirs(merge, fate, &held);
+	if (aggregate->is_exact && fate == GG_MERGE_LIVE)
+		fate = fate_of_stopped(merge, aggregate->process);
 	key = key_of(merge, aggregate->process, aggregate->stack, fate);
 	key.sure_class = sure_class(is_surely_sampled(merge, aggregate), aggregate->interval_bytes,
 	                            aggregate->size_class);
@@ -205,15 +217,29 @@ static struct counted_block *block_at(struct gg_merge *merge, uint64_t id)
 	return &merge->blocks.items[id];
 }
 
-static enum gg_merge_fate fate_of(const struct gg_merge *merge,
-                                  const struct gg_profile_sample *sample)
+/* The id of the first sample of the sample's block. */
+static uint64_t block_of(const struct gg_profile_sample *sample)
 {
+	return sample->origin != 0 ? sample->origin : sample->id;
+}
+
+/* is_orphan: no ancestor's sample stands for the block. */
+static enum gg_merge_fate fate_of(const struct gg_merge *merge,
+                                  const struct gg_profile_sample *sample, bool is_orphan)
+{
+	const struct gg_merge_held held = {
+		.process = sample->process,
+		.block = block_of(sample),
+		.from_ns = sample->alloc_ns,
+		.until_ns = sample->free_ns,
+		.is_orphan = is_orphan,
+	};
 	enum gg_merge_fate fate = sample->free_ns != GG_TIME_NONE ? GG_MERGE_FREED
 	                          : gg_merge_groups_has_ended(&merge->groups, sample->process)
 	                                  ? GG_MERGE_LEFT
 	                                  : GG_MERGE_LIVE;
 
-	return fate_with_heirs(merge, fate, sample->process, sample->alloc_ns, sample->free_ns);
+	return fate_with_heirs(merge, fate, &held);
 }
 
 static struct gg_row_sums weigh_sample(const struct gg_profile_sample *sample, bool *ret_is_sure)
@@ -242,41 +268,41 @@ static uint32_t size_class(uint64_t size_bytes)
 /*
  * A fork shares its blocks, and each is one block: allocated once, and live while any process holds
  * it.  A process that inherited the block comes after the one that allocated it, and the block
- * moves to the row of the fate that decides.  The two may know its type from different moments.
+ * moves to the row of the fate that decides.  The two may know its type from different moments, and
+ * be of different groups.  Nobody counted the allocation of an orphan, so no row has an orphan that
+ * was freed.
  */
 static int add_sample(const struct gg_profile_sample *sample, void *context)
 {
 	struct gg_merge *merge = context;
-	enum gg_merge_fate fate = fate_of(merge, sample);
-	bool is_inherited = sample->origin != 0 && sample->origin != sample->id;
-	struct counted_block *block = block_at(merge, is_inherited ? sample->origin : sample->id);
+	struct counted_block *block = block_at(merge, block_of(sample));
+	bool is_inherited = sample->origin != 0;
+	bool is_later = is_inherited && block != NULL && block->is_counted;
+	bool is_orphan = is_inherited && !is_later;
+	enum gg_merge_fate fate = fate_of(merge, sample, is_orphan);
 	bool has_interval = sample->draw.scheme != GG_SCHEME_PER_ALLOCATION, is_sure;
 	struct gg_merge_part part = { .sum = weigh_sample(sample, &is_sure),
 		                      .size_class = size_class(sample->size_bytes),
 		                      .interval_bytes = has_interval
 		                                                ? sample->draw.sampling_interval
 		                                                : 0 };
-	uint32_t certain = sure_class(is_sure, part.interval_bytes, part.size_class);
 	struct gg_merge_key key;
 
-	if (is_inherited) {
-		if (block == NULL)
+	if (is_orphan && (block == NULL || fate == GG_MERGE_FREED))
+		return 0;
+	if (is_later) {
+		fate = gg_merge_fate_of_both(fate, block->key.fate);
+		if (fate == block->key.fate)
 			return 0;
-		fate = gg_merge_fate_of_both(fate, block->fate);
-		if (fate == block->fate)
-			return 0;
-		key = key_of(merge, sample->process, sample->stack, block->fate);
-		key.kind = block->kind;
-		key.sure_class = certain;
-		gg_merge_rows_subtract(&merge->rows, &key, &part.sum);
+		gg_merge_rows_subtract(&merge->rows, &block->key, &part.sum);
 	}
 	key = key_of(merge, sample->process, sample->stack, fate);
-	key.sure_class = certain;
+	key.sure_class = sure_class(is_sure, part.interval_bytes, part.size_class);
 	if (gg_merge_kinds_number(&merge->kinds, (sample->flags & GG_PROFILE_SAMPLE_MAPPING) != 0,
 	                          sample->heap, sample->type, &key.kind) < 0)
 		return gg_error_memory(merge->error, "merge");
 	if (block != NULL)
-		*block = (struct counted_block){ .kind = key.kind, .fate = fate };
+		*block = (struct counted_block){ .is_counted = true, .key = key };
 	return gg_merge_rows_add(&merge->rows, &key, &part, merge->error);
 }
 
@@ -410,6 +436,8 @@ static int take_counter(uint32_t process, const char *name, uint64_t value, void
 	struct gg_merge_group *group = gg_merge_group_of(&merge->groups, process);
 	uint32_t counter = gg_region_counter_of(name);
 
+	if (group != NULL && value > 0 && strcmp(name, GG_PROFILE_LACKING_SENDERS) == 0)
+		group->is_incomplete = true;
 	if (group != NULL && (gg_region_counter_is_drop(counter) || is_of_older_threads(counter)))
 		group->losses[counter] += value;
 	return 0;
@@ -421,7 +449,12 @@ int gg_merge_add(struct gg_merge *merge, struct gg_profile *profile, struct gg_e
 
 	merge->error = error;
 	merge->blocks.count = 0;
-	status = take_session(merge, profile);
+	/* A block may move from row to row while its profile is read, so rows are written here. */
+	status = merge->rows.rows.count >= GG_MERGE_ROWS_MAX
+	                 ? gg_merge_rows_write(&merge->rows, error)
+	                 : 0;
+	if (status == 0)
+		status = take_session(merge, profile);
 	if (status == 0)
 		status = gg_merge_groups_read(&merge->groups, profile, error);
 	if (status == 0)

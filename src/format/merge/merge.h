@@ -22,8 +22,9 @@
  * Stacks        are equal if their frames are.  A frame is identified by build-id and address.
  *               Without a build-id, the names of functions, files and lines identify it; without
  *               names, path and address do.
- * Memory        150 bytes for each pair of stack and label set, at most GG_MERGE_ROWS_MAX at a
- *               time.  When there are more, they are written and may occur twice in the file, which
+ * Memory        150 bytes for each pair of stack and label set, and 32 bytes for each sample of the
+ *               profile that is being read.  When there are GG_MERGE_ROWS_MAX pairs, they are
+ *               written before the next profile is read, and may occur twice in the file, which
  *               does not change sums.  Each distinct node of the tree of stacks takes 40 bytes.
  * Threads       one owner.
  */

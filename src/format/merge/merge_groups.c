@@ -244,6 +244,17 @@ static int read_host(struct gg_merge_groups *groups, struct gg_profile *profile)
 	return groups->host == NULL ? gg_error_memory(groups->error, "merge") : 0;
 }
 
+static int take_counter(uint32_t process, const char *name, uint64_t value, void *context)
+{
+	struct gg_merge_groups *groups = context;
+
+	(void)value; /* a time */
+	if (process < groups->processes.count &&
+	    strcmp(name, GG_PROFILE_COUNTER_EXACT_STOPPED) == 0)
+		groups->processes.items[process].has_stopped = true;
+	return 0;
+}
+
 int gg_merge_groups_read(struct gg_merge_groups *groups, struct gg_profile *profile,
                          struct gg_error *error)
 {
@@ -256,7 +267,9 @@ int gg_merge_groups_read(struct gg_merge_groups *groups, struct gg_profile *prof
 	status = read_host(groups, profile);
 	if (status == 0)
 		status = gg_profile_each_label(profile, take_label, groups, error);
-	return status == 0 ? gg_profile_each_process(profile, take_process, groups, error) : status;
+	if (status == 0)
+		status = gg_profile_each_process(profile, take_process, groups, error);
+	return status == 0 ? gg_profile_each_counter(profile, take_counter, groups, error) : status;
 }
 
 struct gg_merge_group *gg_merge_group_of(const struct gg_merge_groups *groups, uint32_t process)
@@ -300,6 +313,11 @@ bool gg_merge_groups_has_ended(const struct gg_merge_groups *groups, uint32_t pr
 		return false;
 	return gg_live_at_end_until(&groups->last, groups->processes.items[process].end_ns) !=
 	       GG_TIME_NONE;
+}
+
+bool gg_merge_groups_has_stopped(const struct gg_merge_groups *groups, uint32_t process)
+{
+	return process < groups->processes.count && groups->processes.items[process].has_stopped;
 }
 
 /* --- writing ---------------------------------------------------------------------------------- */

@@ -33,7 +33,8 @@ struct gg_merge_group {
 	/* The region's counters of lost samples and frees, and of older Java threads. */
 	uint64_t losses[GG_COUNTER_COUNT];
 	bool is_incomplete; /* sampling was off at times, or sums may be another process's */
-	bool has_heirs;     /* some blocks are held by heirs that nobody saw (merge_heirs.h) */
+	/* Heirs that nobody saw may hold some blocks, or processes whose frees were lost. */
+	bool has_heirs;
 };
 
 /* A process of the profile that is being added. */
@@ -43,6 +44,7 @@ struct gg_merge_process {
 	uint32_t collector; /* id in `out` of the process for its collections; 0: none yet */
 	size_t command;     /* offset in texts */
 	int64_t end_ns;
+	bool has_stopped; /* its exact counts knew no frees any more */
 };
 
 /* A label of a process of the profile that is being added. */
@@ -75,6 +77,8 @@ GG_MUST_CHECK int gg_merge_groups_read(struct gg_merge_groups *groups, struct gg
 struct gg_merge_group *gg_merge_group_of(const struct gg_merge_groups *groups, uint32_t process);
 /* True if that process ended before the end of its session. */
 bool gg_merge_groups_has_ended(const struct gg_merge_groups *groups, uint32_t process);
+/* True if the process may have freed exact blocks that its counts have not as freed. */
+bool gg_merge_groups_has_stopped(const struct gg_merge_groups *groups, uint32_t process);
 
 /*
  * Returns a process of `out` for the collections of one process of that profile.  It has the pid,

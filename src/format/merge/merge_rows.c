@@ -102,8 +102,6 @@ int gg_merge_rows_add(struct gg_merge_rows *rows, const struct gg_merge_key *key
 {
 	struct gg_merge_row *row;
 
-	if (rows->rows.count >= GG_MERGE_ROWS_MAX && gg_merge_rows_write(rows, error) < 0)
-		return error != NULL ? error->status : -EIO;
 	row = find_row(rows, key);
 	if (row == NULL)
 		return gg_error_memory(error, "merge");

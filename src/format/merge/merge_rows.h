@@ -10,8 +10,9 @@
  *   gg_merge_rows_write(&rows, error);
  *   gg_merge_rows_done(&rows);
  *
- * Memory   150 bytes for each key.  When there are GG_MERGE_ROWS_MAX, all are written.  A key may
- *          then occur twice in the profile, which does not change sums.
+ * Memory   150 bytes for each key.  When there are GG_MERGE_ROWS_MAX, the merge writes all of them
+ *          before it reads the next profile.  A key may then occur twice in the result, which does
+ *          not change sums.
  * Threads  one owner.
  */
 #pragma once
@@ -75,7 +76,7 @@ struct gg_merge_rows {
 
 GG_MUST_CHECK int gg_merge_rows_add(struct gg_merge_rows *rows, const struct gg_merge_key *key,
                                     const struct gg_merge_part *part, struct gg_error *error);
-/* Removes one sample from the row that it was added to, unless that row is already written. */
+/* Removes one sample from the row that it was added to.  That row must not be written yet. */
 void gg_merge_rows_subtract(struct gg_merge_rows *rows, const struct gg_merge_key *key,
                             const struct gg_row_sums *sample);
 /* Writes all rows as aggregates, and forgets them. */

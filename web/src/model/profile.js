@@ -15,7 +15,8 @@ import { makeLooks } from './pinned.js';
 
 /**
  * @typedef {{ earlier: ArrayLike<number>, later: ArrayLike<number>, sooner: ArrayLike<number>,
- *   briefMore: ArrayLike<number>, unsure: ArrayLike<number>, heirs: ArrayLike<number> }} Doubt
+ *   briefMore: ArrayLike<number>, unsure: ArrayLike<number>, heirs: ArrayLike<number>,
+ *   leftFirst: ArrayLike<number>, leftLast: ArrayLike<number> }} Doubt
  *
  * @typedef {object} Profile
  * @property {Json} data             the parsed object, for members that the page shows unchanged
@@ -308,7 +309,16 @@ function spread(source, cellCount, nodeCount, classCount, binCount) {
 	};
 }
 
-const DOUBT_COLUMNS = ['earlier', 'later', 'sooner', 'brief_more', 'unsure', 'heirs'];
+const DOUBT_COLUMNS = [
+	'earlier',
+	'later',
+	'sooner',
+	'brief_more',
+	'unsure',
+	'heirs',
+	'left_first',
+	'left_last',
+];
 
 const CELL_COLUMNS = [
 	'node_delta',
@@ -327,8 +337,8 @@ const CELL_COLUMNS = [
 /**
  * The uncertainty of times by cell: by how many bins the allocation may be earlier, by how many the
  * free may be later or sooner, how many more lifetime limits the block may have kept, whether the
- * cell exists at all, and whether the free is known and only what heirs hold is not.  null: all
- * times are exact.
+ * cell exists at all, whether the free is known and only what heirs hold is not, and 1 + the bins
+ * between which heirs may have left the block (0: none may).  null: all times are exact.
  *
  * @param {Json | undefined} source
  * @param {number} cellCount
@@ -337,13 +347,13 @@ const CELL_COLUMNS = [
 function doubtOf(source, cellCount, binCount) {
 	if (!DOUBT_COLUMNS.some((name) => lengthOf(source, name) > 0))
 		return null;
-	const [earlier, later, sooner, briefMore, unsure, heirs] =
+	const [earlier, later, sooner, briefMore, unsure, heirs, leftFirst, leftLast] =
 		DOUBT_COLUMNS.map((name) => numbers(column(source, name, cellCount), binCount + 1));
 
-	return [earlier, later, sooner, briefMore, unsure].some((list) =>
+	return [earlier, later, sooner, briefMore, unsure, leftLast].some((list) =>
 		list.some((value) => value !== 0),
 	)
-		? { earlier, later, sooner, briefMore, unsure, heirs }
+		? { earlier, later, sooner, briefMore, unsure, heirs, leftFirst, leftLast }
 		: null;
 }
 

@@ -187,7 +187,7 @@ export function doubtfulness(
 
 	if (doubt === null)
 		return null;
-	const { earlier, later, sooner, briefMore, unsure, heirs } = doubt;
+	const { earlier, later, sooner, briefMore, unsure, heirs, leftFirst, leftLast } = doubt;
 	/** @param {number} low @param {number} high @param {number} edge */
 	const cuts = (low, high, edge) => low < edge && high >= edge;
 	/** @param {number} cell @param {number} edge */
@@ -213,12 +213,13 @@ export function doubtfulness(
 		case 'pinned':
 			isDoubtful = () => false;
 			break;
-		case 'left': // an heir that nobody saw, and that lives on, may still have it
+		case 'left': // an heir that nobody saw may still have it, or may have left it
 			isDoubtful = (cell) =>
-				heirs[cell] === 1 &&
 				!isIn(cell) &&
-				to >= p.binCount &&
-				goneBin[cell] + later[cell] >= p.binCount;
+				((heirs[cell] === 1 &&
+					to >= p.binCount &&
+					goneBin[cell] + later[cell] >= p.binCount) ||
+					(leftLast[cell] > from && leftFirst[cell] <= to));
 			break;
 		case 'allocated':
 			isDoubtful = allocated;
