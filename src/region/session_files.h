@@ -21,7 +21,9 @@
  *                       itself (record/process/collections.h).
  *   forked-processes    a struct gg_session_fork for each forked child, which the child appends
  *                       before the program's code runs in it.  A child creates its region with
- *                       its first sample, which may never come.
+ *                       its first sample, which may never come.  When there are many, the recorder
+ *                       replaces those that it has read by a head (struct gg_session_forks_head),
+ *                       the forks of children that may still be idle, and a hole.
  */
 #pragma once
 
@@ -61,6 +63,20 @@ struct gg_session_fork {
 	uint32_t is_elsewhere; /* 1: pid is of another namespace than the recorder's */
 	uint32_t mark;         /* GG_SESSION_FORK_MARK */
 };
+
+/* As large as a fork, which has a pid. */
+struct gg_session_forks_head {
+	uint32_t no_pid, reserved; /* 0 */
+	uint64_t kept_count;       /* forks that stand behind the head, before the hole */
+	/* 0: they are not written yet, so forks may be missing; 1: all that are missing are over */
+	uint64_t is_complete;
+	uint64_t zeros[3];
+	uint32_t zero;
+	uint32_t mark; /* GG_SESSION_FORK_MARK */
+};
+
+_Static_assert(sizeof(struct gg_session_forks_head) == sizeof(struct gg_session_fork),
+               "a reader of forks takes the head for one without a pid");
 
 /* Ends each record, so that a reader finds the next one behind bytes that a full disk left. */
 #define GG_SESSION_FORK_MARK UINT32_C(0x6b726f66)

@@ -18,6 +18,8 @@
 #include "record/process/new_regions.h"
 #include "record/process/proc_file.h"
 #include "record/process/process_set.h"
+#include "record/regions/noted_forks.h"
+#include "record/regions/process_alive.h"
 #include "region.h"
 #include "scratch.h"
 #include "test.h"
@@ -379,6 +381,78 @@ TEST_WITH(scene, a_child_that_is_idle_for_long_is_in_the_profile_until_it_wakes_
 	CHECK_EQ_I64(held_by(scene, 2).count, 1);
 	CHECK_EQ_U64(scene->writer.counts.process_count, 2);
 	end_idle(scene, child);
+}
+
+/* Forks of children that ended at once: there are no processes with such pids. */
+static void note_ended_forks(struct scene *scene, uint32_t count)
+{
+	struct gg_session_fork fork;
+
+	REQUIRE(pread(scene->set.directory.forks_fd, &fork, sizeof(fork), 0) == sizeof(fork));
+	for (uint32_t i = 0; i < count; i++) {
+		fork.pid = INT32_MAX - i;
+		REQUIRE(write(scene->set.directory.forks_fd, &fork, sizeof(fork)) == sizeof(fork));
+	}
+}
+
+/* Salvages the directory, and returns the children that count for its only process. */
+static uint64_t salvaged_children(struct scene *scene, uint64_t *ret_known)
+{
+	struct gg_lineage *lineage = &scene->set.targets.lineage;
+	struct gg_noted_fork_counts counts = { 0 };
+	uint64_t before = lineage->processes.items[0].unseen_child_count;
+
+	REQUIRE(gg_noted_forks_write(&scene->writer, lineage, scene->set.directory.fd, &counts) ==
+	        0);
+	*ret_known = counts.child_count;
+	return lineage->processes.items[0].unseen_child_count - before;
+}
+
+TEST_WITH(scene, after_thousands_of_forks_a_salvage_knows_those_that_are_idle)
+{
+	const uint64_t now_ns = gg_clock_monotonic_ns(), second_ns = UINT64_C(1000000000);
+	struct gg_process_set *set = &scene->set;
+	pid_t child;
+	uint64_t known;
+	int fd;
+
+	REQUIRE(make_forked_region(set->directory.path, name_of(getpid()), getpid(), 0,
+	                           now_ns - 2 * second_ns));
+	REQUIRE(gg_new_regions_scan(set) == 0 && set->count == 1);
+	child = fork_idle();
+	note_fork(scene, child, now_ns);
+	fd = set->directory.forks_fd;
+	note_ended_forks(scene, 3000);
+	CHECK_EQ_U64(salvaged_children(scene, &known), 1);
+	gg_idle_children_read(set);
+	CHECK_EQ_U64(salvaged_children(scene, &known), 1);
+	CHECK_EQ_U64(known, 1);
+	CHECK(lseek(fd, 0, SEEK_HOLE) < lseek(fd, 0, SEEK_END));
+	note_ended_forks(scene, 3000); /* the head has no pid, and nobody forgets it */
+	gg_idle_children_read(set);
+	CHECK_EQ_U64(salvaged_children(scene, &known), 1);
+	/* A recorder that left no head: the forks that it gave back may be of idle children. */
+	REQUIRE(fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0,
+	                  lseek(fd, 0, SEEK_END)) == 0);
+	CHECK_EQ_U64(salvaged_children(scene, &known), 1);
+	CHECK_EQ_U64(known, 0);
+	end_idle(scene, child);
+}
+
+TEST(a_start_includes_the_time_for_which_the_machine_was_suspended)
+{
+	const uint64_t second_ns = UINT64_C(1000000000);
+	const uint64_t ticks = (uint64_t)sysconf(_SC_CLK_TCK);
+	const struct gg_time_bounds start = { 100 * second_ns, 101 * second_ns };
+	uint64_t least, most;
+
+	/* A process that started 60 s after the boot was there at 50 s without the suspend. */
+	CHECK_EQ_U64(gg_process_alive_suspended_ns(60 * ticks, 50 * second_ns), 10 * second_ns);
+	CHECK_EQ_U64(gg_process_alive_suspended_ns(50 * ticks, 60 * second_ns), 0);
+	gg_process_alive_ticks_between(
+		start, (struct gg_time_bounds){ 10 * second_ns, 70 * second_ns }, &least, &most);
+	CHECK_EQ_U64(least, 110 * ticks - 1);
+	CHECK_EQ_U64(most, 171 * ticks + 1);
 }
 
 /* Its agent counts it in the region of its parent, and frees blocks without a word. */

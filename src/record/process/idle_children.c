@@ -17,6 +17,7 @@
 #include "record/diagnose/agent_presence.h"
 #include "record/process/forgotten.h"
 #include "record/process/reconcile.h"
+#include "record/process/unseen_children.h"
 #include "record/regions/process_alive.h"
 #include "region/reader/view.h"
 
@@ -72,18 +73,6 @@ static void close_child(struct gg_idle_child *child)
 	child->pidfd = child->region_fd = -1;
 }
 
-/* Writes how many children of the process may hold what it inherited to them, until the end. */
-static void write_unseen(struct gg_process_set *set, const struct gg_lineage_process *ancestor)
-{
-	gg_profile_writer_keep(
-		set->writer, gg_profile_put_counter(
-				     set->writer->profile, ancestor->id,
-				     gg_region_counter_name(GG_COUNT_UNNOTED_CHILDREN),
-				     ancestor->unnoted_child_count + ancestor->unseen_child_count +
-					     ancestor->unsettled_child_count,
-				     set->writer->error));
-}
-
 /* Counts the child among those of its ancestor that are not settled, or no more. */
 static void tell(struct gg_process_set *set, struct gg_idle_child *child, bool is_unsettled)
 {
@@ -93,7 +82,7 @@ static void tell(struct gg_process_set *set, struct gg_idle_child *child, bool i
 		return;
 	child->is_told = is_unsettled;
 	ancestor->unsettled_child_count += is_unsettled ? 1 : UINT64_MAX;
-	write_unseen(set, ancestor);
+	gg_unseen_children_write(set->writer, ancestor);
 }
 
 static void free_child(struct gg_idle_child *child)
@@ -152,7 +141,7 @@ static void open_child(const struct gg_process_set *set, struct gg_idle_child *c
 	if (may_open(set))
 		child->pidfd = gg_member_open_pidfd(child->fork.pid);
 	child->start_ticks = gg_process_alive_start_ticks(child->fork.pid);
-	gg_process_alive_ticks_between(child->fork.fork_ns, child->fork.noted_ns, &least, &most);
+	gg_unseen_children_start(&set->targets.lineage, &child->fork, &least, &most);
 	if (child->start_ticks >= least && child->start_ticks <= most)
 		return;
 	child->is_elsewhere = child->start_ticks != 0 && child->start_ticks < least;
@@ -218,6 +207,21 @@ static void add(struct gg_process_set *set, const struct gg_session_fork *fork)
 	set->idle_children = child;
 }
 
+/* Leaves the forks of children that may still be idle in the file, for a salvage. */
+static void keep_forks(struct gg_process_set *set)
+{
+	GG_ARRAY(struct gg_session_fork) kept = { 0 };
+	bool has_failed = false;
+
+	for (const struct gg_idle_child *child = set->idle_children; child != NULL;
+	     child = child->next)
+		if (!child->is_over)
+			has_failed |= !gg_array_push(&kept, child->fork);
+	if (!has_failed)
+		gg_session_directory_keep_forks(&set->directory, kept.items, kept.count);
+	gg_array_done(&kept);
+}
+
 void gg_idle_children_read(struct gg_process_set *set)
 {
 	struct gg_session_fork forks[READ_AT_ONCE];
@@ -233,6 +237,8 @@ void gg_idle_children_read(struct gg_process_set *set)
 			if (set->only_pid == 0 && !set->is_over)
 				add(set, &forks[i]);
 	} while (count == READ_AT_ONCE);
+	if (gg_session_directory_has_old_forks(&set->directory))
+		keep_forks(set);
 }
 
 /* --- ends --- */
@@ -566,7 +572,7 @@ static void count_unseen(struct gg_process_set *set, struct gg_lineage_process *
 		return;
 	ancestor->unseen_child_count++;
 	set->writer->counts.unnoted_child_count++;
-	write_unseen(set, ancestor);
+	gg_unseen_children_write(set->writer, ancestor);
 }
 
 static bool may_search(const struct gg_process_set *set)

@@ -15,7 +15,7 @@
  * block that its ancestor held at the fork, by the ancestor's own samples.  If the ancestor's
  * history does not tell whether it held a block, the counter GG_PROFILE_COUNTER_IDLE is larger
  * than the number of these samples, and reports count the block in upper ends
- * (query/unseen_heirs.h).
+ * (profile/unseen_heirs.h).
  *
  * A child that lived shorter has no samples, because shells fork thousands of these.  It becomes a
  * process, with the counter alone, if its ancestor freed blocks since the fork.

@@ -9,8 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "record/process/unseen_children.h"
 #include "record/regions/process_alive.h"
-#include "region/reader/view.h"
 #include "region/session_files.h"
 
 enum {
@@ -26,11 +26,11 @@ struct noted_forks {
 	bool is_running; /* a process of a region lives */
 };
 
-static bool has_ended(const struct gg_session_fork *fork)
+static bool has_ended(const struct noted_forks *forks, const struct gg_session_fork *fork)
 {
 	uint64_t least, most, start = gg_process_alive_start_ticks(fork->pid);
 
-	gg_process_alive_ticks_between(fork->fork_ns, fork->noted_ns, &least, &most);
+	gg_unseen_children_start(forks->lineage, fork, &least, &most);
 	return start < least || start > most || !gg_process_alive(fork->pid, start);
 }
 
@@ -42,7 +42,7 @@ static bool may_hold(const struct noted_forks *forks, const struct gg_session_fo
 	    (fork->is_elsewhere == 0 && last_start_ns != GG_MAP_NONE &&
 	     last_start_ns > fork->fork_ns))
 		return false;
-	return !forks->is_running || fork->is_elsewhere != 0 || !has_ended(fork);
+	return !forks->is_running || fork->is_elsewhere != 0 || !has_ended(forks, fork);
 }
 
 static void take(struct noted_forks *forks, const struct gg_session_fork *fork)
@@ -65,7 +65,7 @@ static size_t take_bytes(struct noted_forks *forks, const char *bytes, size_t co
 
 		memcpy(&fork, bytes + at, sizeof(fork));
 		is_whole = fork.mark == GG_SESSION_FORK_MARK;
-		if (is_whole)
+		if (is_whole && fork.pid != 0)
 			take(forks, &fork);
 		/* A full disk leaves a part of a record, and the next one is behind it. */
 		at += is_whole ? sizeof(fork) : 1;
@@ -73,21 +73,52 @@ static size_t take_bytes(struct noted_forks *forks, const char *bytes, size_t co
 	return at;
 }
 
-/* Reads the file from its first data on.  False: forks may be missing. */
+/*
+ * True if the file begins with the first fork, or with a head behind which all forks are that the
+ * recorder had not seen end.  Otherwise the recorder gave back the space of forks, or a kill
+ * stopped it before it had written those that it kept.
+ */
+static bool has_begin(int fd)
+{
+	struct gg_session_forks_head head;
+	ssize_t got = pread(fd, &head, sizeof(head), 0);
+
+	if (got >= 0 && got < (ssize_t)sizeof(head)) /* no fork, or a part of one */
+		return true;
+	return got == (ssize_t)sizeof(head) && head.mark == GG_SESSION_FORK_MARK &&
+	       (head.no_pid != 0 || head.is_complete == 1);
+}
+
+/* The next data from the offset on; a file system that knows no holes says that there is some. */
+static off_t skip_hole(int fd, off_t offset)
+{
+	off_t data = lseek(fd, offset, SEEK_DATA);
+
+	if (data >= 0)
+		return data;
+	return errno == ENXIO ? lseek(fd, 0, SEEK_END) : offset;
+}
+
+/* Reads the file.  False: forks may be missing. */
 static bool read_forks(struct noted_forks *forks, int fd)
 {
-	off_t offset = lseek(fd, 0, SEEK_DATA), begin = offset;
+	off_t offset = 0, done_bytes = 0;
 	char *bytes = malloc(NOTED_READ_BYTES);
 	ssize_t got = 0;
 
-	if (offset < 0) /* no data, or a file system that does not know */
-		offset = begin = 0;
-	while (bytes != NULL && offset < FORKS_BYTES_MAX + begin &&
-	       (got = pread(fd, bytes, NOTED_READ_BYTES, offset)) >=
-	               (ssize_t)sizeof(struct gg_session_fork))
-		offset += (off_t)take_bytes(forks, bytes, (size_t)got);
+	while (bytes != NULL && done_bytes < FORKS_BYTES_MAX) {
+		size_t taken;
+
+		offset = skip_hole(fd, offset);
+		got = pread(fd, bytes, NOTED_READ_BYTES, offset);
+		if (got < (ssize_t)sizeof(struct gg_session_fork))
+			break;
+		taken = take_bytes(forks, bytes, (size_t)got);
+		offset += (off_t)taken;
+		done_bytes += (off_t)taken;
+	}
 	free(bytes);
-	return bytes != NULL && begin == 0 && offset < FORKS_BYTES_MAX && got >= 0;
+	return bytes != NULL && has_begin(fd) && done_bytes < FORKS_BYTES_MAX && got >= 0;
 }
 
 static int look_at_regions(struct noted_forks *forks)
@@ -108,8 +139,6 @@ static int write_counts(struct gg_profile_writer *writer, struct gg_lineage *lin
                         const struct noted_forks *forks, bool is_whole,
                         struct gg_noted_fork_counts *counts)
 {
-	const char *name = gg_region_counter_name(GG_COUNT_UNNOTED_CHILDREN);
-
 	for (size_t i = 0; i < lineage->processes.count && writer->status == 0; i++) {
 		struct gg_lineage_process *process = &lineage->processes.items[i];
 		uint64_t added = forks->child_counts[i] + !is_whole;
@@ -117,10 +146,7 @@ static int write_counts(struct gg_profile_writer *writer, struct gg_lineage *lin
 		process->unseen_child_count += added;
 		counts->child_count += forks->child_counts[i];
 		if (added > 0)
-			gg_profile_writer_keep(
-				writer,
-				gg_profile_put_counter(writer->profile, process->id, name,
-			                               process->unseen_child_count, writer->error));
+			gg_unseen_children_write(writer, process);
 	}
 	counts->orphan_count += forks->orphan_count;
 	return writer->status;

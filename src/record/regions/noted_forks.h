@@ -6,12 +6,13 @@
  * A recorder watches such children (process/idle_children.h).  A salvage comes when it is gone, and
  * a region has no history: nobody knows which of the blocks that a process freed or left its
  * children still held.  So the counter of unnoted children tells that there are some, and these
- * blocks count in upper ends (query/unseen_heirs.h).
+ * blocks count in upper ends (profile/unseen_heirs.h).
  *
  * A child does not count if its region is salvaged as well, if it executed a program that has a
  * region, or if it has ended while another process of the salvage runs on: then it holds nothing at
- * the end.  The recorder gives back the space of forks that it has read.  If it did, each process
- * counts as one with such children.
+ * the end.  The recorder gives back the space of forks that it has read, and leaves those of
+ * children that may still be idle (struct gg_session_forks_head).  If some may be missing, each
+ * process counts as one with such children.
  *
  * Hostile  every process of the session can write the file.  Links and pipes are not read, and not
  *          more than FORKS_BYTES_MAX.

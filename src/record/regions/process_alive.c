@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "base/clock.h"
 #include "base/maps_line.h"
 #include "base/time_units.h"
 #include "record/process/proc_file.h"
@@ -174,15 +173,24 @@ int gg_process_alive_exit_status(uint32_t pid, uint64_t start_ticks)
 	return last != NULL && atoi(last + 1) != 0 ? atoi(last + 1) : -1;
 }
 
-void gg_process_alive_ticks_between(uint64_t from_ns, uint64_t to_ns, uint64_t *ret_least,
-                                    uint64_t *ret_most)
+static uint64_t tick_ns(void)
 {
-	uint64_t suspended_ns = gg_clock_suspended_ns(), tick_ns = GG_NS_PER_S / 100;
 	long ticks_per_second = sysconf(_SC_CLK_TCK);
 
-	if (ticks_per_second > 0)
-		tick_ns = GG_NS_PER_S / (uint64_t)ticks_per_second;
-	*ret_least = (from_ns + suspended_ns) / tick_ns;
-	*ret_most = (to_ns + suspended_ns) / tick_ns + 1;
+	return GG_NS_PER_S / (ticks_per_second > 0 ? (uint64_t)ticks_per_second : 100);
+}
+
+uint64_t gg_process_alive_suspended_ns(uint64_t start_ticks, uint64_t monotonic_ns)
+{
+	uint64_t start_ns = start_ticks * tick_ns();
+
+	return start_ns > monotonic_ns ? start_ns - monotonic_ns : 0;
+}
+
+void gg_process_alive_ticks_between(struct gg_time_bounds start, struct gg_time_bounds suspended,
+                                    uint64_t *ret_least, uint64_t *ret_most)
+{
+	*ret_least = (start.least_ns + suspended.least_ns) / tick_ns();
+	*ret_most = (start.most_ns + suspended.most_ns) / tick_ns() + 1;
 	*ret_least -= *ret_least > 0;
 }

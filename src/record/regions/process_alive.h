@@ -49,11 +49,23 @@ uint32_t gg_process_alive_innermost_pid(uint32_t pid);
 uint64_t gg_process_alive_start_ticks(uint32_t pid);
 
 /*
- * The earliest and the latest start that the kernel can tell of a process that began between the
- * two times of CLOCK_MONOTONIC, in its ticks.
+ * How long the machine was suspended at least, at a time of CLOCK_MONOTONIC when a process that
+ * started so many ticks after the boot was there; 0: unknown.
  */
-void gg_process_alive_ticks_between(uint64_t from_ns, uint64_t to_ns, uint64_t *ret_least,
-                                    uint64_t *ret_most);
+uint64_t gg_process_alive_suspended_ns(uint64_t start_ticks, uint64_t monotonic_ns);
+
+/* A time that is known within bounds. */
+struct gg_time_bounds {
+	uint64_t least_ns, most_ns;
+};
+
+/*
+ * The earliest and the latest start that the kernel can tell of a process that began between the
+ * two times of CLOCK_MONOTONIC, in its ticks.  They include the time for which the machine had been
+ * suspended when the process began.
+ */
+void gg_process_alive_ticks_between(struct gg_time_bounds start, struct gg_time_bounds suspended,
+                                    uint64_t *ret_least, uint64_t *ret_most);
 
 /*
  * Returns how a process ended whose parent has not waited for it yet, as waitpid() does; -1: its

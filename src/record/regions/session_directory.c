@@ -25,7 +25,7 @@
 enum {
 	LOG_BYTES = 16 * 1024,     /* space for some hundred lines */
 	MISSING_BYTES = 16 * 1024, /* space for that many processes, one byte each */
-	FORKS_BYTES = 64 * 1024,   /* space for 2048 forks; read ones give their space back */
+	FORKS_BYTES = 64 * 1024,   /* space for 1170 forks; read ones give their space back */
 };
 
 /* A directory below which that of the session may be created. */
@@ -356,7 +356,6 @@ void gg_session_directory_missing(const struct gg_session_directory *directory,
 size_t gg_session_directory_read_forks(struct gg_session_directory *directory,
                                        struct gg_session_fork *ret_forks, size_t count)
 {
-	int64_t before = directory->forks_read_bytes / FORKS_BYTES;
 	size_t found = 0;
 
 	while (found < count && directory->forks_fd >= 0 &&
@@ -368,11 +367,41 @@ size_t gg_session_directory_read_forks(struct gg_session_directory *directory,
 		directory->forks_read_bytes += is_whole ? (int64_t)sizeof(*ret_forks) : 1;
 		found += is_whole;
 	}
-	/* A program that forks for days must not fill the memory. */
-	if (directory->forks_read_bytes / FORKS_BYTES > before)
-		(void)!fallocate(directory->forks_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0,
-		                 directory->forks_read_bytes);
 	return found;
+}
+
+bool gg_session_directory_has_old_forks(const struct gg_session_directory *directory)
+{
+	return directory->forks_read_bytes / FORKS_BYTES >
+	       directory->forks_kept_bytes / FORKS_BYTES;
+}
+
+static bool write_at(int fd, const void *bytes, size_t count, size_t offset)
+{
+	return pwrite(fd, bytes, count, (off_t)offset) == (ssize_t)count;
+}
+
+/*
+ * A kill between two steps must lose no fork: the head says that forks may be missing until all
+ * that are kept are written.  These replace forks that were read, so they take no further space.
+ */
+void gg_session_directory_keep_forks(struct gg_session_directory *directory,
+                                     const struct gg_session_fork *kept, size_t count)
+{
+	struct gg_session_forks_head head = { .kept_count = count, .mark = GG_SESSION_FORK_MARK };
+	size_t kept_bytes = count * sizeof(*kept), end = sizeof(head) + kept_bytes;
+	size_t read_bytes = (size_t)directory->forks_read_bytes;
+
+	directory->forks_kept_bytes = directory->forks_read_bytes;
+	if (end > read_bytes || !write_at(directory->forks_fd, &head, sizeof(head), 0))
+		return; /* the space stays taken */
+	if (!write_at(directory->forks_fd, kept, kept_bytes, sizeof(head)))
+		return;
+	head.is_complete = 1;
+	if (!write_at(directory->forks_fd, &head, sizeof(head), 0) || end == read_bytes)
+		return;
+	(void)!fallocate(directory->forks_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+	                 (off_t)end, (off_t)(read_bytes - end));
 }
 
 bool gg_session_directory_has_region(const struct gg_session_directory *directory)

@@ -53,6 +53,7 @@ struct gg_session_directory {
 	int missing_fd; /* of GG_SESSION_MISSING; -1: the spare has no such file */
 	int forks_fd;   /* of GG_SESSION_FORKS, likewise */
 	int64_t forks_read_bytes; /* what gg_session_directory_read_forks() has returned */
+	int64_t forks_kept_bytes; /* forks_read_bytes when forks were last replaced */
 };
 
 /* Processes of a session that have no region. */
@@ -86,6 +87,17 @@ void gg_session_directory_missing(const struct gg_session_directory *directory,
  */
 size_t gg_session_directory_read_forks(struct gg_session_directory *directory,
                                        struct gg_session_fork *ret_forks, size_t count);
+
+/* True if so many forks were read that their space should be given back. */
+bool gg_session_directory_has_old_forks(const struct gg_session_directory *directory);
+
+/*
+ * Replaces the forks that were read by those that are kept, for a salvage after a kill of the
+ * recorder.  The space of the others is given back, because a program that forks for days must not
+ * fill the memory.
+ */
+void gg_session_directory_keep_forks(struct gg_session_directory *directory,
+                                     const struct gg_session_fork *kept, size_t count);
 
 /* True if the directory has a region; its spare does not count. */
 bool gg_session_directory_has_region(const struct gg_session_directory *directory);
