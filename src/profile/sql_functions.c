@@ -54,7 +54,8 @@ static void add_to_group(sqlite3_context *context, int count, sqlite3_value **va
 
 static void end_group(sqlite3_context *context)
 {
-	const char *what = sqlite3_user_data(context); /* "bl": bytes, low; "ch": count, high */
+	/* "bl": bytes, low; "ch": count, high; "b?": bytes, an upper end that does not exist */
+	const char *what = sqlite3_user_data(context);
 	struct group_state *group = sqlite3_aggregate_context(context, 0);
 	struct gg_interval interval;
 	double confidence;
@@ -67,6 +68,10 @@ static void end_group(sqlite3_context *context)
 	if (group->is_wrong) {
 		sqlite3_result_error(
 			context, "needs (scheme, interval, offset, marks, size) of samples", -1);
+		return;
+	}
+	if (what[1] == '?') {
+		sqlite3_result_null(context);
 		return;
 	}
 	interval = gg_interval_of(&group->tally, what[0] == 'b' ? GG_BYTES : GG_ALLOCATIONS,
@@ -85,15 +90,15 @@ static void print_size(sqlite3_context *context, int count, sqlite3_value **valu
 	sqlite3_result_text(context, text, -1, SQLITE_TRANSIENT);
 }
 
-int gg_sql_functions_register(sqlite3 *db)
+int gg_sql_functions_register(sqlite3 *db, bool is_lacking)
 {
-	static const struct {
+	const struct {
 		const char *name;
 		const char *what;
 	} ends[] = { { "gg_bytes_low", "bl" },
-		     { "gg_bytes_high", "bh" },
+		     { "gg_bytes_high", is_lacking ? "b?" : "bh" },
 		     { "gg_count_low", "cl" },
-		     { "gg_count_high", "ch" } };
+		     { "gg_count_high", is_lacking ? "c?" : "ch" } };
 	int flags = SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS;
 	int result = sqlite3_create_function_v2(db, "gg_size", 1, flags, NULL, print_size, NULL,
 	                                        NULL, NULL);

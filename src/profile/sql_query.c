@@ -9,6 +9,7 @@
 #include "profile/schema.h"
 #include "profile/sql_functions.h"
 #include "profile/statements.h"
+#include "region/reader/view.h"
 
 struct gg_sql_query {
 	struct gg_profile *profile;
@@ -98,18 +99,52 @@ static const char table_functions[] =
 	"select 1 from pragma_table_info('sample'), pragma_table_list, pragma_index_list('sample'),"
 	" json_each('[]'), json_tree('[]') limit 0";
 
+static int note_lacking_counter(uint32_t process, const char *name, uint64_t value, void *context)
+{
+	bool *is_lacking = context;
+	uint32_t counter = gg_region_counter_of(name);
+
+	(void)process;
+	*is_lacking |= value > 0 &&
+	               (gg_region_counter_is_drop(counter) || counter == GG_COUNT_JAVA_THREADS ||
+	                strcmp(name, GG_PROFILE_LACKING_SENDERS) == 0);
+	return 0;
+}
+
+static int note_lacking_event(const struct gg_profile_event *event, void *context)
+{
+	bool *is_lacking = context;
+
+	*is_lacking |= event->kind != NULL && strcmp(event->kind, "off") == 0;
+	return 0;
+}
+
+/* Finds out if samples are missing, so that figures are lower bounds. */
+static int find_lacking(struct gg_profile *profile, bool *ret_is_lacking, struct gg_error *error)
+{
+	int status = gg_profile_each_counter(profile, note_lacking_counter, ret_is_lacking, error);
+
+	return status == 0
+	               ? gg_profile_each_event(profile, note_lacking_event, ret_is_lacking, error)
+	               : status;
+}
+
 /* Prepares the connection for queries. */
 static int begin_questions(struct gg_sql_query *query, const struct gg_sql_pinned *pinned,
                            struct gg_error *error)
 {
 	struct gg_profile *profile = query->profile;
+	bool is_lacking = false;
 	int status, result;
 
 	sqlite3_set_authorizer(profile->db, NULL, NULL);
+	status = find_lacking(profile, &is_lacking, error);
+	if (status < 0)
+		return status;
 	sqlite3_db_config(profile->db, SQLITE_DBCONFIG_ENABLE_VIEW, 1, NULL);
 	if (pinned != NULL)
 		query->pinned = *pinned;
-	result = gg_sql_functions_register(profile->db);
+	result = gg_sql_functions_register(profile->db, is_lacking);
 	if (result == SQLITE_OK && pinned != NULL)
 		result = gg_sql_pinned_register(profile->db, &query->pinned);
 	if (result != SQLITE_OK)

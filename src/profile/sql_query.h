@@ -14,7 +14,8 @@
  * functions, a query can use
  *
  *   gg_bytes_low(scheme, interval, offset, marks, size [, confidence])  aggregates: an end of the
- *   gg_bytes_high(...), gg_count_low(...), gg_count_high(...)           confidence interval
+ *   gg_bytes_high(...), gg_count_low(...), gg_count_high(...)           confidence interval; NULL:
+ *                                                                       samples are missing
  *   gg_pinned_bytes(sample [, moment]), gg_pinned_low(...),             aggregates: free memory
  *   gg_pinned_high(...)                                                 that blocks keep
  *   gg_size(bytes)                                                      "312.4 MiB"

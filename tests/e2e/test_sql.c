@@ -27,6 +27,8 @@ static char path[] = "/tmp/geiger-sql-XXXXXX";
  */
 static const char *const functions[] = { "main", "parse", "grow", "parse" };
 
+static bool drops_samples; /* the profile has a counter that says so */
+
 /* Makes the profile; if is_biased is true, a live sample of stack 3 has no known error. */
 static bool make_samples(bool finish, bool is_biased)
 {
@@ -68,6 +70,8 @@ static bool make_samples(bool finish, bool is_biased)
 			OK(gg_profile_add_sample(profile, &sample, NULL, &error));
 		}
 	}
+	if (drops_samples)
+		OK(gg_profile_put_counter(profile, 1, "samples dropped: live full", 1, &error));
 	OK(gg_profile_add_memory(profile,
 	                         &(struct gg_profile_memory){
 					 .process = 1, .time_ns = 20000000, .rss_bytes = 123456 },
@@ -230,6 +234,17 @@ TEST(intervals_are_those_of_the_library)
 	       "--csv", 0, wanted);
 	expect("select gg_size(1536) as s", "--csv", 0, "s\n1.50 KiB\n");
 	expect("select gg_bytes_low('dice', 1, 1, 1, 1)", NULL, 2, "needs (scheme, interval,");
+}
+
+TEST(a_profile_that_lacks_samples_has_no_upper_ends)
+{
+	drops_samples = true;
+	if (make_profile(true))
+		expect("select gg_bytes_high(scheme, interval, offset, marks, size) as bytes,"
+		       " gg_count_high(scheme, interval, offset, marks, size) as count,"
+		       " gg_bytes_low(scheme, interval, offset, marks, size) > 0 as low from sample",
+		       "--csv", 0, "bytes,count,low\n,,1\n");
+	drops_samples = false;
 }
 
 TEST(nothing_can_be_changed)
