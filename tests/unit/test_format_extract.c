@@ -364,3 +364,36 @@ TEST(an_empty_profile_is_an_empty_extract)
 	gg_extract_free(extract);
 	gg_model_free(model);
 }
+
+/* Sampling was off for a while before the window: live memory may lack blocks of that time. */
+TEST(what_was_live_lacks_what_was_allocated_before_the_window)
+{
+	struct gg_model *model = NULL;
+	struct made_profile made;
+	const struct gg_profile_event off = { .kind = "off", .time_ns = 10000000 };
+	const struct gg_profile_event on = { .kind = "on", .time_ns = 20000000 };
+	struct gg_profile_event event;
+	struct gg_extract *extract;
+
+	made_begin(&made, NULL, 1000, 3);
+	made_allocate(&made, made_stack(&made, "main>load"), 100, 100, 30000000, GG_TIME_NONE);
+	event = off;
+	event.process = made.process;
+	REQUIRE(gg_profile_add_event(made.profile, &event, &error) == 0);
+	event = on;
+	event.process = made.process;
+	REQUIRE(gg_profile_add_event(made.profile, &event, &error) == 0);
+	REQUIRE(gg_model_load(&model, &made.profile, 1, NULL, &error) == 0);
+	gg_profile_close(made.profile);
+	extract = extract_of(model, GG_METRIC_ALLOCATED, 25000000, 40000000);
+	REQUIRE(extract->row_count == 1);
+	CHECK(isinf(gg_extract_interval(extract, &extract->rows[0].live, GG_BYTES).high));
+	CHECK(isfinite(gg_extract_interval(extract, &extract->rows[0].allocated, GG_BYTES).high));
+	CHECK(extract->live.incomplete > 0 && extract->allocated.incomplete == 0);
+	gg_extract_free(extract);
+	extract = extract_of(model, GG_METRIC_LIVE, 25000000, 40000000);
+	CHECK(isinf(gg_extract_interval(extract, &extract->rows[0].live, GG_BYTES).high));
+	CHECK(isfinite(gg_extract_interval(extract, &extract->rows[0].allocated, GG_BYTES).high));
+	gg_extract_free(extract);
+	gg_model_free(model);
+}

@@ -197,7 +197,7 @@ static void put_profile_attributes(struct otlp_export *writer, size_t value,
 	size_t packed;
 
 	gg_plain_tally_tally(total, &tally);
-	gg_extract_expose(extract, false, &tally);
+	gg_extract_expose_sum(extract, value_types[value].is_allocated, &tally);
 	interval = gg_interval_of(&tally, value_types[value].quantity, extract->confidence, false);
 	packed = gg_wire_begin(out, GG_OTLP_PROFILE_ATTRIBUTE);
 	/* An end that is unknown, or that does not exist, has no attribute. */
@@ -489,7 +489,7 @@ static void fill_outline(struct otlp_export *writer, struct gg_otlp_outline *out
 	outline->slot_count = dictionary->stacks.elements.count;
 	outline->attribute_count = (uint32_t)dictionary->attributes.elements.count;
 	outline->confidence_level = extract->confidence;
-	outline->interval_bytes = extract->interval_bytes;
+	outline->interval_bytes = extract->interval_bytes * extract->exposure_factor;
 	outline->is_lacking = extract->is_lacking;
 	writer->failed |= !gg_otlp_dictionary_put_apart(dictionary, &outline->tables,
 	                                                &outline->attributes);

@@ -225,8 +225,11 @@ static void add_totals(struct gg_extract *extract)
 	}
 	gg_plain_tally_tally(&live, &extract->live);
 	gg_plain_tally_tally(&allocated, &extract->allocated);
-	gg_extract_expose(extract, extract->metric == GG_METRIC_PINNED, &extract->live);
-	gg_extract_expose(extract, false, &extract->allocated);
+	if (extract->metric == GG_METRIC_PINNED)
+		gg_extract_expose(extract, true, &extract->live);
+	else
+		gg_extract_expose_sum(extract, false, &extract->live);
+	gg_extract_expose_sum(extract, true, &extract->allocated);
 }
 
 static int compare_rows(const void *a, const void *b)
@@ -288,29 +291,54 @@ static int add_up(struct extract_builder *builder, enum gg_metric metric, struct
 	return status;
 }
 
+static bool row_lacks(const struct gg_extract *extract, const struct gg_query_losses *losses,
+                      const struct gg_extract_row *row)
+{
+	return losses->is_incomplete ||
+	       (losses->lacks_java_objects && gg_model_may_be_java(extract->model, row->kind));
+}
+
+static int losses_of(const struct gg_extract *extract, enum gg_metric metric,
+                     struct gg_query_losses *ret_losses, struct gg_error *error)
+{
+	struct gg_query query = extract->query;
+
+	query.metric = metric;
+	return gg_query_losses_of(extract->model, &query, ret_losses, error);
+}
+
 /*
- * Finds out which sums are lower bounds.  Rows of other heaps miss nothing because of a Java VM's
- * older threads.
+ * Finds out which sums are lower bounds.  A sum of a window's allocations lacks nothing because of
+ * what happened before the window, but live memory may.  Rows of other heaps miss nothing because
+ * of a Java VM's older threads.
  */
 static int find_losses(struct gg_extract *extract, struct gg_error *error)
 {
-	const struct gg_model *model = extract->model;
-	struct gg_query query = extract->query;
-	struct gg_query_losses losses;
-	int status;
+	enum gg_metric metric = extract->query.metric;
+	struct gg_query_losses live, allocated;
+	int status = losses_of(extract, GG_METRIC_ALLOCATED, &allocated, error);
 
-	if (query.metric == GG_METRIC_PINNED) /* of the totals that stand beside it */
-		query.metric = GG_METRIC_ALLOCATED;
-	status = gg_query_losses_of(model, &query, &losses, error);
+	/* Pinned memory has bounds of its own. */
+	if (status == 0)
+		status = losses_of(extract,
+		                   metric == GG_METRIC_PINNED      ? GG_METRIC_ALLOCATED
+		                   : metric == GG_METRIC_ALLOCATED ? GG_METRIC_LIVE
+		                                                   : metric,
+		                   &live, error);
 	if (status < 0)
 		return status;
-	extract->is_lacking = losses.is_incomplete || losses.lacks_java_objects;
+	extract->exposure_factor = extract->interval_bytes > 0
+	                                   ? live.exposure_bytes / extract->interval_bytes
+	                                   : 0;
+	extract->is_live_lacking = live.is_incomplete || live.lacks_java_objects;
+	extract->is_lacking = metric == GG_METRIC_ALLOCATED
+	                              ? allocated.is_incomplete || allocated.lacks_java_objects
+	                              : extract->is_live_lacking;
 	for (size_t i = 0; i < extract->row_count; i++) {
 		struct gg_extract_row *row = &extract->rows[i];
 
-		row->live.is_lacking = row->allocated.is_lacking =
-			losses.is_incomplete ||
-			(losses.lacks_java_objects && gg_model_may_be_java(model, row->kind));
+		row->live.is_lacking = row_lacks(extract, &live, row);
+		row->allocated.is_lacking = row_lacks(extract, &allocated, row);
 	}
 	return 0;
 }
@@ -411,8 +439,16 @@ void gg_extract_expose(const struct gg_extract *extract, bool is_pinned, struct 
 		gg_pinned_scope_expose(&extract->pinned_scope, tally);
 		return;
 	}
-	gg_tally_expose(tally, extract->interval_bytes);
+	gg_tally_expose(tally, extract->interval_bytes * extract->exposure_factor);
 	if (extract->is_lacking)
+		tally->incomplete = 1;
+}
+
+void gg_extract_expose_sum(const struct gg_extract *extract, bool is_allocated,
+                           struct gg_tally *tally)
+{
+	gg_extract_expose(extract, false, tally);
+	if (extract->metric == GG_METRIC_ALLOCATED && !is_allocated && extract->is_live_lacking)
 		tally->incomplete = 1;
 }
 

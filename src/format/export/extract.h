@@ -54,8 +54,13 @@ struct gg_extract {
 	double confidence;
 	struct gg_pinned_scope pinned_scope; /* pinned alone */
 	double interval_bytes; /* the largest sampling interval that the scope was exposed to */
-	/* True: totals are lower bounds, as in reports; rows say so for themselves. */
-	bool is_lacking;
+	/* Some sizes were exposed to so many times that (gg_model_exposure); 0: unknown */
+	double exposure_factor;
+	/*
+	 * True: totals are lower bounds, as in reports; rows say so for themselves.  For the metric
+	 * allocated, live memory may also lack what was allocated before the window.
+	 */
+	bool is_lacking, is_live_lacking;
 	int64_t start_ns, end_ns;        /* the window within the profile */
 	struct gg_tally live, allocated; /* totals of all rows and the sampling interval */
 	struct gg_extract_row *rows;
@@ -102,10 +107,13 @@ const struct gg_extract_sum *gg_extract_queried(const struct gg_extract *extract
                                                 const struct gg_extract_row *row);
 
 /*
- * Sets the bounds of a tally of pinned memory.  Another one is a total: the function sets the
- * sampling interval, and whether it is a lower bound.
+ * Sets the bounds of a tally of pinned memory.  Another one is a total of the queried metric: the
+ * function sets the sampling interval, and whether it is a lower bound.
  */
 void gg_extract_expose(const struct gg_extract *extract, bool is_pinned, struct gg_tally *tally);
+/* Sets the bounds of a total of the rows' `allocated`, or of their `live` unless it is pinned. */
+void gg_extract_expose_sum(const struct gg_extract *extract, bool is_allocated,
+                           struct gg_tally *tally);
 
 /* Returns the confidence interval of a row's sum.  Sampling itself selected which rows exist. */
 struct gg_interval gg_extract_interval(const struct gg_extract *extract,

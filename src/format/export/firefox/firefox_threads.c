@@ -88,7 +88,7 @@ static void tally_thread(const struct gg_firefox *writer, uint32_t thread,
 	gg_plain_tally_tally(&writer->live[thread], &tallies[0]);
 	gg_plain_tally_tally(&writer->allocated[thread], &tallies[1]);
 	for (size_t i = 0; i < 2; i++)
-		gg_extract_expose(writer->extract, false, &tallies[i]);
+		gg_extract_expose_sum(writer->extract, i == 1, &tallies[i]);
 }
 
 static void write_markers(struct gg_firefox *writer, uint32_t thread)
