@@ -212,6 +212,13 @@ static void close_side(struct diff_tree_side *side)
 	free(side->ends);
 }
 
+/* A node that one side lacks may have blocks there that no sample shows, or that were dropped. */
+static void expose(struct gg_tally *side, const struct gg_tally *total)
+{
+	gg_tally_expose_like(side, total);
+	side->incomplete = total->incomplete;
+}
+
 /*
  * This function is kept out of line, so that its tallies do not use stack at each depth of the
  * walk.
@@ -225,8 +232,8 @@ static GG_APART void add_both(struct both *both, uint32_t before, uint32_t after
 	struct gg_difference difference;
 	double scale = both->run->options->scale;
 
-	gg_tally_expose_like(&of_a, &both->before.tree->nodes[0].total);
-	gg_tally_expose_like(&of_b, &both->after.tree->nodes[0].total);
+	expose(&of_a, &both->before.tree->nodes[0].total);
+	expose(&of_b, &both->after.tree->nodes[0].total);
 	of_a = a != NULL ? a->total : of_a;
 	of_b = b != NULL ? b->total : of_b;
 	difference = gg_difference_of(&of_a, &of_b, both->unit, scale > 0 ? scale : 1,

@@ -213,13 +213,12 @@ static int discover(struct gg_diff *diff)
 	return 0;
 }
 
-/* Gives a row the exposure and the limit of its profile, and the mark that samples were dropped. */
+/* Gives a row the exposure and the bounds of its profile, and the mark of dropped samples. */
 static void expose(struct gg_tally *side, const struct gg_tally *total)
 {
 	gg_tally_expose_like(side, total);
+	gg_tally_bound_like(side, total);
 	side->incomplete = total->incomplete;
-	if (total->is_limited)
-		gg_tally_limit_bytes(side, total->limit_bytes);
 }
 
 static void expose_more(struct gg_tally *side, const struct gg_tally *other_total)

@@ -297,7 +297,7 @@ static int build(struct builder *builder, const struct gg_query_result *result)
 	return grow(builder, 0, 0, count);
 }
 
-/* Every node was exposed to the same sampling intervals as the whole, and has its limit. */
+/* Every node was exposed to the same sampling intervals as the whole, and has its bounds. */
 static void expose(struct gg_tree *tree)
 {
 	const struct gg_tally whole = tree->nodes[0].total;
@@ -307,10 +307,8 @@ static void expose(struct gg_tree *tree)
 
 		gg_tally_expose_like(&node->total, &whole);
 		gg_tally_expose_like(&node->self, &whole);
-		if (!whole.is_limited)
-			continue;
-		gg_tally_limit_bytes(&node->total, whole.limit_bytes);
-		gg_tally_limit_bytes(&node->self, whole.limit_bytes);
+		gg_tally_bound_like(&node->total, &whole);
+		gg_tally_bound_like(&node->self, &whole);
 	}
 }
 

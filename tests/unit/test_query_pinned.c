@@ -374,6 +374,31 @@ TEST_WITH(scene, free_memory_of_an_allocator_bounds_every_row_and_sum)
 	check_all_below(scene, 3900);
 }
 
+/* Nodes of a tree and rows of a difference may have what the whole may have. */
+static void check_parts_may_have_changed(struct scene *scene, double bytes, double share)
+{
+	const struct gg_tree_options options = { .fold = 0 };
+	const struct gg_diff_query diff_query = { .scale = 1, .confidence = 0.95 };
+	struct gg_query query;
+	struct gg_tree *tree;
+	struct gg_diff *diff;
+
+	gg_query_init(&query);
+	query.metric = GG_METRIC_PINNED;
+	REQUIRE(gg_tree_build(&tree, scene->model, &query, &options, &error) == 0);
+	for (size_t i = 0; i < tree->count; i++) {
+		CHECK_EQ_DOUBLE(tree->nodes[i].total.changed_bytes, bytes);
+		CHECK_EQ_DOUBLE(tree->nodes[i].self.changed_share, share);
+	}
+	gg_tree_free(tree);
+	REQUIRE(gg_diff_run(scene->model, scene->result, scene->model, scene->result, &diff_query,
+	                    &diff, &error) == 0);
+	REQUIRE(diff->row_count > 0);
+	for (size_t i = 0; i < diff->row_count; i++)
+		CHECK_EQ_DOUBLE(diff->rows[i].before.changed_bytes, bytes);
+	gg_diff_free(diff);
+}
+
 /* 4000 of 55,000 bytes may be other blocks by now. */
 TEST_WITH(scene, rows_of_an_old_answer_include_what_changed_since)
 {
@@ -399,6 +424,7 @@ TEST_WITH(scene, rows_of_an_old_answer_include_what_changed_since)
 	row.changed_bytes = row.changed_share = 0;
 	was = gg_interval_of(&row, GG_BYTES, 0.95, true);
 	CHECK(is.low == was.low - 4000 && is.high == was.high / (1 - share) + 4000);
+	check_parts_may_have_changed(scene, 4000, share);
 }
 
 TEST_WITH(scene, limits_of_processes_add_up_if_all_are_known)

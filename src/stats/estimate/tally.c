@@ -60,6 +60,13 @@ void gg_tally_change_bytes(struct gg_tally *tally, double bytes, double share)
 	tally->changed_share = fmin(share, 0.5);
 }
 
+void gg_tally_bound_like(struct gg_tally *tally, const struct gg_tally *whole)
+{
+	if (whole->is_limited)
+		gg_tally_limit_bytes(tally, whole->limit_bytes);
+	gg_tally_change_bytes(tally, whole->changed_bytes, whole->changed_share);
+}
+
 double gg_tally_limit(const struct gg_tally *tally, enum gg_quantity quantity)
 {
 	if (!tally->is_limited || quantity != GG_BYTES)

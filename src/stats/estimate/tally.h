@@ -178,6 +178,9 @@ double gg_tally_limit(const struct gg_tally *tally, enum gg_quantity quantity);
  */
 void gg_tally_change_bytes(struct gg_tally *tally, double bytes, double share);
 
+/* Gives a part of a group the limit of the whole group, and what may have changed in it. */
+void gg_tally_bound_like(struct gg_tally *tally, const struct gg_tally *whole);
+
 /* Adds one sample, whose draw must be valid (gg_draw_is_valid). */
 void gg_tally_add(struct gg_tally *tally, const struct gg_draw *draw, uint64_t size_bytes);
 
