@@ -228,6 +228,8 @@ struct gg_profile_aggregate {
 	 */
 	bool has_kind, is_mapping;
 	uint32_t heap, type;
+	/* Freed blocks of a merge: heirs that nobody saw may have left them at their end. */
+	bool may_be_left;
 };
 
 struct gg_profile_total {

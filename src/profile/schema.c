@@ -348,7 +348,11 @@ const char gg_schema_views[] =
 	"    from v_block, span where end_least_ns is not null\n"
 	"    union all\n"
 	"    select last_ns, min(99, last_ns * 100 / end) + 1, 0, 0, 0, 0, -bytes from span, (\n"
-	"      select bytes, max(end_ns, " HEIR_UNTIL("process", "t_alloc", "end_ns", "v_block.id") ",\n"
+	"      select bytes, max(end_ns, iif(exists (select 1 from heir), coalesce((\n"
+	"          select max(" HEIR_UNTIL("held.process", "held.t_alloc",
+	"coalesce(held.t_free, p.until_ns, 1 << 62)", "v_block.id") ")\n"
+	"          from sample as held join v_process_end as p on p.process = held.process\n"
+	"          where held.id = v_block.id or held.origin = v_block.id), 0), 0),\n"
 	/* A block that no ancestor's sample stands for may have come to others from the parent. */
 	"        iif(origin is null, 0, " HEIR_UNTIL(PARENT("v_block"), "-1 << 62", "end_ns", "v_block.id") "))\n"
 	"        as last_ns from v_block where end_ns is not null)\n"

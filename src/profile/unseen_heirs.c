@@ -25,8 +25,8 @@ struct gg_unseen_heir {
 	int64_t fork_least_ns, fork_most_ns;
 	int64_t least_from_here_ns; /* the smallest fork_least_ns from here on, for this ancestor */
 	int64_t until_ns;           /* the heir's end */
-	int64_t until_least_ns;
-	bool is_idle;
+	/* Bounds of the time at which it may have left the blocks; least > most: it did not. */
+	int64_t left_least_ns, left_most_ns;
 };
 
 /* --- facts --- */
@@ -109,8 +109,12 @@ static int add_ancestors(struct gg_unseen_heirs *heirs, const struct gg_fork_fac
 			                         .fork_least_ns = fork_least_of(&facts[process]),
 			                         .fork_most_ns = fork_most_of(&facts[process]),
 			                         .until_ns = until_ns,
-			                         .until_least_ns = facts[heir].end_least_ns,
-			                         .is_idle = facts[heir].is_idle };
+			                         .left_least_ns = INT64_MAX,
+			                         .left_most_ns = INT64_MIN };
+		if (facts[heir].is_idle && until_ns != GG_TIME_NONE) {
+			pair->left_least_ns = facts[heir].end_least_ns;
+			pair->left_most_ns = until_ns;
+		}
 		process = facts[process].parent;
 	}
 	return 0;
@@ -118,7 +122,7 @@ static int add_ancestors(struct gg_unseen_heirs *heirs, const struct gg_fork_fac
 
 /*
  * Adds children that nobody has seen, of which only their number is known.  They may live until the
- * end.
+ * end, or have ended at any time.
  */
 static int add_unnoted(struct gg_unseen_heirs *heirs, const struct gg_fork_facts *facts,
                        uint32_t ancestor, int64_t end_ns)
@@ -132,6 +136,8 @@ static int add_unnoted(struct gg_unseen_heirs *heirs, const struct gg_fork_facts
 		.fork_least_ns = facts[ancestor].start_ns,
 		.fork_most_ns = facts[ancestor].end_ns < end_ns ? facts[ancestor].end_ns : end_ns,
 		.until_ns = GG_TIME_NONE,
+		.left_least_ns = facts[ancestor].start_ns,
+		.left_most_ns = INT64_MAX,
 	};
 	return 0;
 }
@@ -232,12 +238,10 @@ static void take_pair(struct gg_heir_times *times, const struct gg_unseen_heir *
 {
 	if (pair->until_ns > times->until_ns)
 		times->until_ns = pair->until_ns;
-	if (!pair->is_idle || pair->until_ns == GG_TIME_NONE)
-		return;
-	if (pair->until_least_ns < times->left_least_ns)
-		times->left_least_ns = pair->until_least_ns;
-	if (pair->until_ns > times->left_most_ns)
-		times->left_most_ns = pair->until_ns;
+	if (pair->left_least_ns < times->left_least_ns)
+		times->left_least_ns = pair->left_least_ns;
+	if (pair->left_most_ns > times->left_most_ns)
+		times->left_most_ns = pair->left_most_ns;
 }
 
 struct gg_heir_times gg_unseen_heirs_until(const struct gg_unseen_heirs *heirs, uint32_t process,

@@ -224,6 +224,8 @@ struct gg_block_times {
 	int64_t held_until_ns;
 	/* How long an heir that nobody saw may have held it after all others; INT64_MIN: none. */
 	int64_t heir_until_ns;
+	/* When the last known holder that never freed it ended; GG_TIME_NONE: unknown, or none. */
+	int64_t left_ns;
 	/* Bounds of the time at which such an heir may have left it; least > most: none may. */
 	int64_t heir_left_least_ns, heir_left_most_ns;
 };
@@ -232,6 +234,9 @@ typedef void gg_block_visit(const struct gg_model_sample *sample,
                             const struct gg_block_times *times, void *context);
 GG_MUST_CHECK int gg_query_blocks(const struct gg_model *model, const struct gg_query *query,
                                   gg_block_visit *visit, void *context, struct gg_error *error);
+/* Visits each sample for itself, with the times at which its own process held the block. */
+GG_MUST_CHECK int gg_query_holders(const struct gg_model *model, const struct gg_query *query,
+                                   gg_block_visit *visit, void *context, struct gg_error *error);
 
 /*
  * Appends the label of a row to `out`: the name by which people, and another profile, identify it,

@@ -580,6 +580,11 @@ bool gg_query_filter_selects(const struct gg_query_filter *filter,
 	return is_in(filter, sample->process, sample->stack);
 }
 
+struct gg_block gg_query_filter_own_block(const struct gg_query_filter *filter, size_t i)
+{
+	return own_block(filter, filter->model->samples + i);
+}
+
 bool gg_query_filter_block(const struct gg_query_filter *filter, size_t i,
                            struct gg_block *ret_block)
 {
@@ -822,8 +827,8 @@ struct gg_block gg_query_block_of_aggregate(const struct gg_query_filter *filter
 	if (aggregate->is_exact && !aggregate->is_left)
 		return exact_block(filter, aggregate);
 	heirs = heirs_of_aggregate(filter, aggregate);
-	block.heir_left_least_ns = heirs.left_least_ns;
-	block.heir_left_most_ns = heirs.left_most_ns;
+	block.heir_left_least_ns = aggregate->may_be_left ? INT64_MIN : heirs.left_least_ns;
+	block.heir_left_most_ns = aggregate->may_be_left ? INT64_MAX : heirs.left_most_ns;
 	if (aggregate->to_ns == GG_TIME_NONE) {
 		block.until_ns = aggregate->is_left ? block.from_ns : GG_TIME_NONE;
 		block.until_least_ns = block.until_ns;

@@ -58,6 +58,9 @@ void gg_query_filter_close(struct gg_query_filter *filter);
 bool gg_query_filter_block(const struct gg_query_filter *filter, size_t i,
                            struct gg_block *ret_block);
 
+/* The time in which sample i's own process held the block. */
+struct gg_block gg_query_filter_own_block(const struct gg_query_filter *filter, size_t i);
+
 /* True if the filter selects the sample's process and stack. */
 bool gg_query_filter_selects(const struct gg_query_filter *filter,
                              const struct gg_model_sample *sample);

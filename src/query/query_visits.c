@@ -149,43 +149,68 @@ static struct gg_block_times times_of(const struct gg_block *block)
 		.until_ns = block->until_ns,
 		.held_until_ns = block->until_least_ns,
 		.heir_until_ns = block->heir_until_ns,
+		.left_ns = block->is_left ? block->left_ns : GG_TIME_NONE,
 		.heir_left_least_ns = block->heir_left_least_ns,
 		.heir_left_most_ns = block->heir_left_most_ns,
 	};
 }
 
-int gg_query_blocks(const struct gg_model *model, const struct gg_query *query,
-                    gg_block_visit *visit, void *context, struct gg_error *error)
+/* is_own: each sample for itself; otherwise each block once, and aggregates. */
+static void visit_blocks(const struct gg_query_filter *filter, bool is_own, gg_block_visit *visit,
+                         void *context)
 {
-	const struct gg_profile_aggregate *aggregates = model->aggregates;
-	struct gg_query_filter filter;
+	const struct gg_model *model = filter->model;
 	struct gg_block block;
-	int status = gg_query_filter_open(&filter, model, query, error);
 
-	if (status < 0)
-		return status;
 	for (size_t i = 0; i < model->sample_count; i++) {
 		struct gg_model_sample sample;
 		struct gg_block_times times;
 
-		if (!gg_query_filter_block(&filter, i, &block))
+		if (is_own ? !gg_query_filter_selects(filter, &model->samples[i])
+		           : !gg_query_filter_block(filter, i, &block))
 			continue;
+		if (is_own)
+			block = gg_query_filter_own_block(filter, i);
 		sample = whole_block(model, i, &block);
 		times = times_of(&block);
 		visit(&sample, NULL, &times, context);
 	}
-	for (size_t i = 0; i < model->aggregate_count; i++) {
+	for (size_t i = 0; i < model->aggregate_count && !is_own; i++) {
+		const struct gg_profile_aggregate *aggregate = &model->aggregates[i];
 		struct gg_block_times times;
 
-		if (!gg_query_filter_has_aggregate(&filter, &aggregates[i]))
+		if (!gg_query_filter_has_aggregate(filter, aggregate))
 			continue;
-		block = gg_query_block_of_aggregate(&filter, &aggregates[i]);
+		block = gg_query_block_of_aggregate(filter, aggregate);
 		times = times_of(&block);
-		times.held_until_ns = gg_query_filter_held_until(&filter, &aggregates[i]);
-		visit(NULL, &aggregates[i], &times, context);
+		times.held_until_ns = gg_query_filter_held_until(filter, aggregate);
+		visit(NULL, aggregate, &times, context);
 	}
+}
+
+static int visit_all(const struct gg_model *model, const struct gg_query *query, bool is_own,
+                     gg_block_visit *visit, void *context, struct gg_error *error)
+{
+	struct gg_query_filter filter;
+	int status = gg_query_filter_open(&filter, model, query, error);
+
+	if (status < 0)
+		return status;
+	visit_blocks(&filter, is_own, visit, context);
 	gg_query_filter_close(&filter);
 	return 0;
+}
+
+int gg_query_blocks(const struct gg_model *model, const struct gg_query *query,
+                    gg_block_visit *visit, void *context, struct gg_error *error)
+{
+	return visit_all(model, query, false, visit, context, error);
+}
+
+int gg_query_holders(const struct gg_model *model, const struct gg_query *query,
+                     gg_block_visit *visit, void *context, struct gg_error *error)
+{
+	return visit_all(model, query, true, visit, context, error);
 }
 
 struct sum_run {

@@ -117,6 +117,22 @@ TEST(an_heir_that_freed_what_it_inherited_left_nothing_of_it)
 	gg_model_free(model);
 }
 
+/* Nobody knows when such a child ended. */
+TEST(a_child_that_nobody_noted_may_have_left_blocks_in_any_window)
+{
+	struct family family;
+	struct gg_model *model;
+
+	begin(&family, CHILD_END_NS);
+	family.made.process = family.parent;
+	made_sample(&family.made, made_stack(&family.made, "main>load"), 1000, 10, FREED_NS);
+	count(&family, "forked processes that were not noted", family.parent, 1);
+	model = load(&family);
+	check_left(model, 20, 30, 1000);
+	check_left(model, INT64_MIN, GG_TIME_NONE, 1000);
+	gg_model_free(model);
+}
+
 /* --- v_timeline --- */
 
 /* The least or the most that v_timeline has as possible after a time. */
@@ -166,6 +182,24 @@ TEST(the_view_ends_compacted_sums_with_their_process_whatever_their_kind)
 	}
 }
 
+/* The child freed the block, which a child of its own may hold. */
+TEST(the_view_has_heirs_of_each_holder)
+{
+	struct family family;
+	uint64_t block;
+
+	begin(&family, CHILD_END_NS);
+	family.made.process = family.parent;
+	block = made_sample(&family.made, made_stack(&family.made, "main>load"), 1000, 10,
+	                    FREED_NS);
+	family.made.process = family.child;
+	made_inherited(&family.made, made_stack(&family.made, "main>load"), 1000, 10, FREED_NS,
+	               block);
+	count(&family, "forked processes that were not noted", family.child, 1);
+	CHECK_EQ_DOUBLE(possible(&family, "min", FREED_NS), 1000);
+	gg_profile_close(family.made.profile);
+}
+
 /* --- merged profiles --- */
 
 static struct gg_model *merge(struct family *family)
@@ -207,6 +241,22 @@ TEST(a_merge_has_what_an_heir_that_lives_on_may_hold)
 	model = merge(&family);
 	check(model, GG_METRIC_LIVE, 0, 1000);
 	check(model, GG_METRIC_ALLOCATED, 1000, 1000);
+	gg_model_free(model);
+}
+
+TEST(a_merge_has_what_an_heir_that_has_ended_may_have_left)
+{
+	struct family family;
+	struct gg_model *model;
+
+	begin(&family, CHILD_END_NS);
+	family.made.process = family.parent;
+	made_sample(&family.made, made_stack(&family.made, "main>load"), 1000, 10, FREED_NS);
+	count(&family, GG_PROFILE_COUNTER_IDLE, family.child, 1);
+	model = merge(&family);
+	check(model, GG_METRIC_LIVE, 0, 0);
+	check(model, GG_METRIC_LEFT, 0, 1000);
+	check(model, GG_METRIC_FREED, 1000, 1000);
 	gg_model_free(model);
 }
 

@@ -112,11 +112,17 @@ static enum gg_merge_fate fate_with_heirs(const struct gg_merge *merge, enum gg_
                                           const struct gg_merge_held *held)
 {
 	struct gg_merge_group *group = gg_merge_group_of(&merge->groups, held->process);
+	struct gg_heir_times times;
+	bool is_freed = fate == GG_MERGE_FREED || fate == GG_MERGE_FREED_LEFT;
 
-	if (fate == GG_MERGE_LIVE || group == NULL || !gg_merge_heirs_may_hold(&merge->heirs, held))
+	if (fate == GG_MERGE_LIVE || group == NULL)
 		return fate;
-	group->has_heirs = true;
-	return fate == GG_MERGE_FREED ? GG_MERGE_FREED_HELD : GG_MERGE_LEFT_HELD;
+	times = gg_merge_heirs_of(&merge->heirs, held);
+	if (times.until_ns == GG_TIME_NONE) {
+		group->has_heirs = true;
+		return is_freed ? GG_MERGE_FREED_HELD : GG_MERGE_LEFT_HELD;
+	}
+	return is_freed && times.left_least_ns <= times.left_most_ns ? GG_MERGE_FREED_LEFT : fate;
 }
 
 /* --- aggregates ------------------------------------------------------------------------------- */
@@ -163,7 +169,8 @@ static int add_aggregate(const struct gg_profile_aggregate *aggregate, void *con
 	bool is_left = aggregate->is_left ||
 	               (aggregate->is_exact &&
 	                gg_merge_groups_has_ended(&merge->groups, aggregate->process));
-	enum gg_merge_fate fate = aggregate->to_ns != GG_TIME_NONE ? GG_MERGE_FREED
+	enum gg_merge_fate freed = aggregate->may_be_left ? GG_MERGE_FREED_LEFT : GG_MERGE_FREED;
+	enum gg_merge_fate fate = aggregate->to_ns != GG_TIME_NONE ? freed
 	                          : is_left                        ? GG_MERGE_LEFT
 	                                                           : GG_MERGE_LIVE;
 	struct gg_merge_part part = { .size_class = aggregate->size_class,

@@ -120,18 +120,20 @@ void gg_merge_heirs_done(struct gg_merge_heirs *heirs)
 	gg_unseen_heirs_done(&heirs->heirs);
 }
 
-bool gg_merge_heirs_may_hold(const struct gg_merge_heirs *heirs, const struct gg_merge_held *held)
+struct gg_heir_times gg_merge_heirs_of(const struct gg_merge_heirs *heirs,
+                                       const struct gg_merge_held *held)
 {
 	const struct gg_fork_facts *facts = facts_of(heirs, held->process);
-	struct gg_heir_times times;
+	struct gg_heir_times own, others;
 
 	if (facts == NULL || heirs->heirs.pairs.count == 0)
-		return false;
-	times = gg_unseen_heirs_until(&heirs->heirs, held->process, held->block, held->from_ns,
-	                              held->until_ns);
+		return gg_heir_times_none();
+	own = gg_unseen_heirs_until(&heirs->heirs, held->process, held->block, held->from_ns,
+	                            held->until_ns);
+	if (!held->is_orphan)
+		return own;
 	/* A block that no ancestor's sample stands for may have come to others from the parent. */
-	if (held->is_orphan && times.until_ns != GG_TIME_NONE)
-		times = gg_unseen_heirs_until(&heirs->heirs, facts->parent, held->block, INT64_MIN,
-		                              held->until_ns);
-	return times.until_ns == GG_TIME_NONE;
+	others = gg_unseen_heirs_until(&heirs->heirs, facts->parent, held->block, INT64_MIN,
+	                               held->until_ns);
+	return gg_heir_times_of_both(own, others);
 }

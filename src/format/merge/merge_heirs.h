@@ -33,5 +33,6 @@ struct gg_merge_held {
 	bool is_orphan;            /* inherited, and no ancestor's sample is in the profile */
 };
 
-/* True if an heir may hold such a block at the end. */
-bool gg_merge_heirs_may_hold(const struct gg_merge_heirs *heirs, const struct gg_merge_held *held);
+/* The times of heirs of such a block; GG_TIME_NONE: one may hold it at the end. */
+struct gg_heir_times gg_merge_heirs_of(const struct gg_merge_heirs *heirs,
+                                       const struct gg_merge_held *held);

@@ -28,6 +28,7 @@ enum { GG_MERGE_ROWS_MAX = 1 << 20 };
 /* The fate of a block.  For several processes that share it: gg_merge_fate_of_both(). */
 enum gg_merge_fate {
 	GG_MERGE_FREED,
+	GG_MERGE_FREED_LEFT, /* an heir that nobody saw, and that ended, may have left it */
 	GG_MERGE_FREED_HELD, /* an heir that nobody saw may hold it at the end (merge_heirs.h) */
 	GG_MERGE_LEFT,       /* not freed, and its process ended before the end of its session */
 	GG_MERGE_LEFT_HELD,  /* likewise */
