@@ -45,7 +45,8 @@ _Static_assert(GG_PAGE_BRIEF_COUNT < 1 << BRIEF_BITS, "so do lives");
 /*
  * The third number has the uncertainty: by how many bins the block may have been allocated earlier,
  * or freed earlier or later, and how short its lifetime may have been; whether it may be missing;
- * whether only heirs make its end uncertain; and 1 + the bins between which heirs may have left it.
+ * whether only heirs make its end uncertain; 1 + the bins between which heirs may have left it; and
+ * 1 + the bin in which it was left, if that is not its last one.
  */
 enum {
 	LATER_SHIFT = BIN_BITS,
@@ -55,9 +56,10 @@ enum {
 	HEIRS_SHIFT = UNSURE_SHIFT + 1,
 	LEFT_FIRST_SHIFT = HEIRS_SHIFT + 1,
 	LEFT_LAST_SHIFT = LEFT_FIRST_SHIFT + BIN_BITS,
+	LEFT_SHIFT = LEFT_LAST_SHIFT + BIN_BITS,
 };
 
-_Static_assert(LEFT_LAST_SHIFT + BIN_BITS <= 64, "they fit as well");
+_Static_assert(LEFT_SHIFT + BIN_BITS <= 64, "they fit as well");
 
 struct cell {
 	uint64_t times_and_node;  /* node, class, born, gone */
@@ -142,6 +144,24 @@ static uint64_t bins_between(uint32_t least, uint32_t most)
 	return most > least ? most - least : 0;
 }
 
+/*
+ * Returns 1 + the bin in which the block was left; 0: its end tells that.  Another holder may have
+ * had it longer, and live memory at the end has no end.
+ */
+static uint64_t left_bin(const struct cell_list *cells, const struct gg_page_pick *pick)
+{
+	const struct gg_page_bins *bins = &cells->run->bins;
+	uint32_t left, gone = bins->count;
+
+	if (!pick->is_left || pick->left_ns == GG_TIME_NONE)
+		return 0;
+	left = gg_page_bin(bins, pick->left_ns);
+	if (pick->gone_ns != GG_TIME_NONE)
+		gone = gg_page_bin(bins, pick->gone_ns);
+	/* The last bin is in every window up to the end, as what is live at the end is. */
+	return left == gone || (gone == bins->count && left + 1 == gone) ? 0 : left + 1;
+}
+
 /* Returns the uncertainty of a pick's times; 0 if all times are exact. */
 static uint64_t uncertainty(const struct cell_list *cells, const struct gg_page_pick *pick)
 {
@@ -167,6 +187,7 @@ static uint64_t uncertainty(const struct cell_list *cells, const struct gg_page_
 		           << LEFT_LAST_SHIFT;
 	}
 	doubted |= (uint64_t)(pick->brief_most - pick->brief) << BRIEF_MOST_SHIFT;
+	doubted |= left_bin(cells, pick) << LEFT_SHIFT;
 	return doubted | (uint64_t)(pick->aggregate != NULL && pick->aggregate->is_shared)
 	                         << UNSURE_SHIFT;
 }
@@ -267,6 +288,7 @@ static const struct cell_column columns[] = {
 	{ "heirs", DOUBT, HEIRS_SHIFT, 1, false, true },
 	{ "left_first", DOUBT, LEFT_FIRST_SHIFT, BIN_BITS, false, true },
 	{ "left_last", DOUBT, LEFT_LAST_SHIFT, BIN_BITS, false, true },
+	{ "left", DOUBT, LEFT_SHIFT, BIN_BITS, false, true },
 };
 
 static void write_column(const struct cell_list *cells, const struct cell_column *column, bool held,

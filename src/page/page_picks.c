@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/assert.h"
 #include "base/binary_search.h"
 #include "base/time_units.h"
 #include "model/model.h"
@@ -18,6 +19,8 @@ const int64_t gg_page_brief_ns[GG_PAGE_BRIEF_COUNT] = { GG_TEMPORARY_NS, 1000000
 /* Extends the possible end by the heirs that nobody saw. */
 static void extend(struct gg_page_pick *pick, const struct gg_block_times *times)
 {
+	pick->own_most_ns = pick->gone_most_ns;
+	pick->left_ns = times->left_ns;
 	pick->has_left_heirs = times->heir_left_least_ns <= times->heir_left_most_ns;
 	pick->left_least_ns = times->heir_left_least_ns;
 	pick->left_most_ns = times->heir_left_most_ns;
@@ -109,18 +112,58 @@ static int64_t least_end(const struct gg_model *model, const struct gg_model_sam
 	return freed_ns < until_ns ? freed_ns : until_ns;
 }
 
+struct holding {
+	struct gg_page_run *run;
+	const uint8_t *is_shared, *brief_of; /* by number of a block's first sample */
+	size_t number, at;                   /* of the sample, and of its pick */
+};
+
+static void take_holder(const struct gg_model_sample *sample,
+                        const struct gg_profile_aggregate *aggregate,
+                        const struct gg_block_times *times, void *context)
+{
+	struct holding *holding = context;
+	const struct gg_model *model = holding->run->model;
+	const struct gg_model_sample *own = &model->samples[holding->number];
+	struct gg_page_pick *pick = &holding->run->held[holding->at];
+	uint32_t brief = holding->brief_of[holding->number++];
+
+	gg_assert(aggregate == NULL);
+	if (!holding->is_shared[sample->block])
+		return;
+	holding->at++;
+	*pick = (struct gg_page_pick){
+		.top = model->stacks[own->stack].top,
+		.kind = own->kind,
+		.process = own->process,
+		.thread = own->thread,
+		.share = GG_PAGE_SHARE_HELD,
+		.brief = brief,
+		.born_ns = own->alloc_ns,
+		.born_least_ns = own->alloc_ns,
+		.gone_ns = least_end(model, own),
+		.gone_least_ns = least_end(model, own),
+		.gone_most_ns = gg_model_sample_until(model, own),
+		.brief_most = brief,
+		.is_inherited = (own->flags & GG_MODEL_INHERITED) != 0,
+		.is_left = own->free_ns == GG_TIME_NONE,
+		.sample = own,
+	};
+	extend(pick, times);
+}
+
 /* Adds one pick for each holder of a shared block. */
 static int collect_held(struct gg_page_run *run)
 {
 	const struct gg_model_sample *samples = run->model->samples;
 	uint8_t *is_shared = calloc(run->model->sample_count + 1, 1);
 	uint8_t *brief_of = calloc(run->model->sample_count + 1, 1);
+	struct holding holding = { .run = run, .is_shared = is_shared, .brief_of = brief_of };
+	struct gg_query query;
+	int status = -ENOMEM;
 
-	if (is_shared == NULL || brief_of == NULL) {
-		free(is_shared);
-		free(brief_of);
-		return -ENOMEM;
-	}
+	if (is_shared == NULL || brief_of == NULL)
+		goto out;
 	for (size_t i = 0; i < run->model->sample_count; i++)
 		is_shared[samples[i].block] |= samples[i].block != i;
 	for (size_t i = 0; i < run->model->sample_count; i++)
@@ -131,33 +174,16 @@ static int collect_held(struct gg_page_run *run)
 			brief_of[run->picks[i].sample - samples] = (uint8_t)run->picks[i].brief;
 		}
 	run->held = calloc(run->held_count + 1, sizeof(*run->held));
-	for (size_t i = 0, at = 0; run->held != NULL && i < run->model->sample_count; i++) {
-		struct gg_page_pick *pick = &run->held[at];
-
-		if (!is_shared[samples[i].block])
-			continue;
-		at++;
-		*pick = (struct gg_page_pick){
-			.top = run->model->stacks[samples[i].stack].top,
-			.kind = samples[i].kind,
-			.process = samples[i].process,
-			.thread = samples[i].thread,
-			.share = GG_PAGE_SHARE_HELD,
-			.brief = brief_of[i],
-			.born_ns = samples[i].alloc_ns,
-			.born_least_ns = samples[i].alloc_ns,
-			.gone_ns = least_end(run->model, &samples[i]),
-			.gone_least_ns = least_end(run->model, &samples[i]),
-			.gone_most_ns = gg_model_sample_until(run->model, &samples[i]),
-			.brief_most = brief_of[i],
-			.is_inherited = (samples[i].flags & GG_MODEL_INHERITED) != 0,
-			.is_left = samples[i].free_ns == GG_TIME_NONE,
-			.sample = &samples[i],
-		};
-	}
+	if (run->held == NULL)
+		goto out;
+	gg_query_init(&query);
+	status = run->held_count > 0
+	                 ? gg_query_holders(run->model, &query, take_holder, &holding, run->error)
+	                 : 0;
+out:
 	free(is_shared);
 	free(brief_of);
-	return run->held != NULL ? 0 : -ENOMEM;
+	return status == -ENOMEM ? gg_page_out_of_memory(run) : status;
 }
 
 struct marking {
@@ -209,7 +235,8 @@ static uint32_t find_brief_most(const struct gg_page_pick *pick)
 		                        pick->aggregate->sums.sample_count == 0)
 		               ? GG_PAGE_BRIEF_COUNT
 		               : pick->brief;
-	if (pick->gone_most_ns <= pick->gone_least_ns)
+	/* A lifetime ends with the free, whatever heirs hold and whenever a process ended. */
+	if (pick->sample->free_ns == GG_TIME_NONE || pick->own_most_ns <= pick->gone_least_ns)
 		return pick->brief;
 	for (int i = 0; i < GG_PAGE_BRIEF_COUNT; i++)
 		most += pick->gone_least_ns - pick->born_ns <= gg_page_brief_ns[i];
@@ -240,8 +267,8 @@ int gg_page_collect(struct gg_page_run *run)
 		status = find_brief(run);
 	for (size_t i = 0; i < run->pick_count; i++)
 		run->picks[i].brief_most = find_brief_most(&run->picks[i]);
-	if (status == 0 && collect_held(run) < 0)
-		status = gg_page_out_of_memory(run);
+	if (status == 0)
+		status = collect_held(run);
 	return status == 0 ? gg_page_owners_find(run) : status;
 }
 

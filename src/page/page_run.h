@@ -68,9 +68,11 @@ struct gg_page_pick {
 	int64_t born_ns, gone_ns; /* gone_ns: GG_TIME_NONE if it is live at the end */
 	/* The possible range of the times, if times were lost or the profile has only sums. */
 	int64_t born_least_ns, gone_least_ns, gone_most_ns;
+	int64_t own_most_ns;        /* gone_most_ns without heirs */
 	uint32_t brief_most;        /* `brief` for the shortest possible lifetime */
 	bool is_inherited, is_left; /* is_left: at least one holder never freed it */
 	bool has_heirs; /* its end is known, but not for certain: unseen heirs, or stopped counts */
+	int64_t left_ns; /* when the last holder that never freed it ended; GG_TIME_NONE: gone_ns */
 	bool has_left_heirs; /* an unseen heir may have left it between these times */
 	int64_t left_least_ns, left_most_ns;
 	const struct gg_model_sample *sample; /* either sample or aggregate is set */

@@ -12,6 +12,7 @@ import os
 import pathlib
 import re
 import shutil
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -199,7 +200,7 @@ def check_temporary(path, data):
 def check_one_process(path, data):
     asking = Asking(path, data)
     for pid in data["processes"]["pid"][1:]:
-        for metric in ("live", "allocated", "freed", "temporary"):
+        for metric in ("live", "left", "allocated", "freed", "temporary"):
             asking.windows("line", metric, "bytes", {"who": str(pid)}, ("--process", str(pid)))
         asking.ask("peak of a process", "line", {"metric": "peak", "who": str(pid)}, "--metric", "peak", "--process", str(pid))
     check("one process alone is that of the report", *asking.problems())
@@ -362,6 +363,34 @@ def check_left(name, path, data):
     check(f"{name}: what was left is that of the report", *asking.problems())
 
 
+def check_heirs(folder, rich):
+    """Upper ends have the same blocks that children without a region may hold, or may have left."""
+    path, ms = os.path.join(folder, "heirs.geiger"), 1_000_000
+    shutil.copy(rich, path)
+    with sqlite3.connect(path) as db:
+        for number, start_ns, end_ns in ((4, 100 * ms, 500 * ms), (5, 300 * ms, 1000 * ms)):
+            db.execute("insert into process(id, parent, pid, start_ns, end_ns, interval) values (?, 1, ?, ?, ?, 4096)",
+                       (number, 6000 + number, start_ns, end_ns))
+            db.execute("insert into counter values (?, 'samples held by an idle child', 1)", (number,))
+        db.execute("insert into counter values (2, 'forked processes that were not noted', 1)")
+        # The second process left at its end what the first one frees later.
+        db.execute("update process set end_ns = 600000000 where id = 2")
+        first = "process = 1 and origin is null and t_alloc < 400000000 and id % 7 = 0"
+        db.execute(f"update sample set t_free = 950000000 where {first}")
+        db.execute("insert into sample(t_alloc, process, stack, size, usable, address, scheme, interval, offset, marks,"
+                   " origin) select t_alloc, 2, stack, size, usable, address, scheme, interval, offset, marks, id"
+                   f" from sample where {first}")
+    data = page(path)
+    check("heirs: the page knows of them", *[None if any(data["cells"].get(name, [])) else f"no {name}"
+                                             for name in ("heirs", "left", "left_first", "left_last")])
+    asking = Asking(path, data)
+    for metric in ("live", "left", "freed", "temporary"):
+        asking.windows("function", metric)
+    for metric in ("live", "left"):
+        asking.windows("function", metric, "bytes", {"who": "4711"}, ("--process", "4711"))
+    check("heirs: rows are those of the report, also of one process", *asking.problems())
+
+
 def has_upper_ends(path):
     """True if live memory is uncertain at one of twenty moments."""
     moments = [report(path, "function", ("--metric", "live"))["duration_ns"] * i // 20 for i in range(1, 20)]
@@ -401,6 +430,8 @@ def main():
         check_named(made, data, "log_line")
         data = check_profile("rich", rich, (*GROUPINGS, "label:host", "label:a,b<i>%"))
         check_library("rich", rich, data)
+        check_left("rich", rich, data)
+        check_heirs(folder, rich)
         check_pinned(folder, rich)
         check_lossy(folder)
         check_exact(folder)

@@ -232,7 +232,7 @@ function sortPaths({ node, caller, line }, nodeCount) {
 
 /** Columns of cells that change their order with the cells. */
 const CELL_COLUMNS = /** @type {const} */ (['cellClass', 'cellSamples', 'bornBin', 'inherited',
-	'goneBin', 'kept', 'cellOwner', 'cellBrief', 'cellShare']);
+	'goneBin', 'leftBin', 'kept', 'cellOwner', 'cellBrief', 'cellShare']);
 
 /**
  * @template {{ [at: number]: number, length: number }} Column

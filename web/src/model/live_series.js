@@ -91,13 +91,15 @@ export function eachLiveSpan(profile, part, nodes, live, doubted) {
 
 		if (doubt !== null) {
 			const earliest = born - doubt.earlier[cell];
+			// A chosen process does not hold what its heirs hold.
+			const later = endsLast !== null && doubt.heirs[cell] === 1 ? 0 : doubt.later[cell];
 			const isKept = kept[cell] === 1 && doubt.heirs[cell] === 0;
 			const goes = isKept
 				? last + 1
 				: Math.max(goneBin[cell] - doubt.sooner[cell], earliest) + 1;
 			const gone = isKept
 				? last
-				: Math.min(goneBin[cell] + doubt.later[cell], binCount - 1);
+				: Math.min(goneBin[cell] + later, binCount - 1);
 
 			if (visit === doubted) {
 				last = Math.max(last, gone);
@@ -115,6 +117,7 @@ export function eachLiveSpan(profile, part, nodes, live, doubted) {
 			span(live, cell, born + 1, last);
 		// Heirs that nobody saw may hold it at the end, where its own process does not.
 		const mayLast =
+			endsLast === null &&
 			doubt?.heirs[cell] === 1 &&
 			goneBin[cell] - doubt.sooner[cell] < binCount &&
 			goneBin[cell] + doubt.later[cell] >= binCount;

@@ -41,6 +41,7 @@ import { makeLooks } from './pinned.js';
  * @property {Uint32Array} bornBin
  * @property {Uint8Array} inherited  1: allocated by another process than its owner
  * @property {Uint32Array} goneBin   binCount: never
+ * @property {Uint32Array} leftBin   when the last process that never freed it ended
  * @property {Uint8Array} kept       1: never freed
  * @property {Uint32Array} firstCell by node, with one more entry: cells [firstCell[n],
  *                                   firstCell[n+1])
@@ -271,6 +272,7 @@ function spread(source, cellCount, nodeCount, classCount, binCount) {
 	const gone = column(source, 'gone', cellCount);
 	const inherited = new Uint8Array(cellCount);
 	const kept = new Uint8Array(cellCount);
+	const left = column(source, 'left', cellCount);
 	const firstCell = new Uint32Array(nodeCount + 1);
 	let node = 0;
 
@@ -288,6 +290,7 @@ function spread(source, cellCount, nodeCount, classCount, binCount) {
 			kept[cell] = 1;
 			gone[cell] -= gone[cell] > binCount ? binCount + 1 : 0;
 		}
+		left[cell] = left[cell] > 0 ? left[cell] - 1 : gone[cell];
 	}
 	for (let i = 0; i < nodeCount; i++)
 		firstCell[i + 1] += firstCell[i];
@@ -298,6 +301,7 @@ function spread(source, cellCount, nodeCount, classCount, binCount) {
 		bornBin: numbers(born, binCount),
 		inherited,
 		goneBin: numbers(gone, binCount + 1),
+		leftBin: numbers(left, binCount + 1),
 		kept,
 		firstCell,
 		cellOwner: column(source, 'owner', cellCount),
@@ -331,6 +335,7 @@ const CELL_COLUMNS = [
 	'share',
 	'path',
 	'line',
+	'left',
 	...DOUBT_COLUMNS,
 ];
 

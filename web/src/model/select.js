@@ -117,7 +117,7 @@ export function membership(
 	to,
 	{ apart = false, ofSome = false, within, endsLast = null, peakEdge = p.peakEdge ?? p.binCount } = {},
 ) {
-	const { bornBin, goneBin, kept, inherited, binCount, cellShare, cellBrief } = p;
+	const { bornBin, goneBin, leftBin, kept, inherited, binCount, cellShare, cellBrief } = p;
 	// A block counts as freed when the process that allocated it freed it.
 	const other = p.hasHeld && (apart || ofSome || metric === 'freed') ? SHARE_BLOCK : SHARE_HELD;
 	const brief = briefFrom(p, within);
@@ -153,8 +153,8 @@ export function membership(
 			case 'left':
 				return (cell) =>
 					kept[cell] === 1 &&
-					goneBin[cell] >= from &&
-					(goneBin[cell] < to || to >= binCount);
+					leftBin[cell] >= from &&
+					(leftBin[cell] < to || to >= binCount);
 			case 'peak':
 				return (cell) => liveAt(cell, peakEdge);
 			default:
@@ -171,7 +171,8 @@ export function membership(
  * @param {string} metric
  * @param {number} from
  * @param {number} to
- * @param {{ apart?: boolean, ofSome?: boolean, within?: number, peakEdge?: number }} [how]
+ * @param {{ apart?: boolean, ofSome?: boolean, within?: number, peakEdge?: number,
+ *   endsLast?: ((cell: number) => boolean) | null }} [how]
  * @returns {((cell: number) => boolean) | null} null: all is known
  */
 export function doubtfulness(
@@ -179,7 +180,13 @@ export function doubtfulness(
 	metric,
 	from,
 	to,
-	{ apart = false, ofSome = false, within, peakEdge = p.peakEdge ?? p.binCount } = {},
+	{
+		apart = false,
+		ofSome = false,
+		within,
+		endsLast = null,
+		peakEdge = p.peakEdge ?? p.binCount,
+	} = {},
 ) {
 	const { bornBin, goneBin, kept, inherited, cellShare, cellBrief, doubt } = p;
 	const other = p.hasHeld && (apart || ofSome || metric === 'freed') ? SHARE_BLOCK : SHARE_HELD;
@@ -192,9 +199,13 @@ export function doubtfulness(
 	const cuts = (low, high, edge) => low < edge && high >= edge;
 	/** @param {number} cell @param {number} edge */
 	const comes = (cell, edge) => cuts(bornBin[cell] - earlier[cell], bornBin[cell], edge);
+	// A chosen process does not hold what its heirs hold.
+	const late = endsLast === null
+		? later
+		: Uint32Array.from(later, (bins, cell) => (heirs[cell] === 1 ? 0 : bins));
 	/** @param {number} cell @param {number} edge */
 	const goes = (cell, edge) =>
-		cuts(goneBin[cell] - sooner[cell], goneBin[cell] + later[cell], edge);
+		cuts(goneBin[cell] - sooner[cell], goneBin[cell] + late[cell], edge);
 	/** @param {number} cell @param {number} edge */
 	const live = (cell, edge) =>
 		(edge < p.binCount || heirs[cell] === 1) &&
@@ -215,6 +226,7 @@ export function doubtfulness(
 			break;
 		case 'left': // an heir that nobody saw may still have it, or may have left it
 			isDoubtful = (cell) =>
+				endsLast === null &&
 				!isIn(cell) &&
 				((heirs[cell] === 1 &&
 					to >= p.binCount &&
