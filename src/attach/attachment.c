@@ -509,7 +509,8 @@ static int explain(const struct gg_survey *survey, int status, struct gg_error *
 {
 	if (!gg_remote_memory_is_gone(&survey->memory))
 		return status;
-	return gg_tracer_gone(gg_process_alive((uint32_t)survey->facts.pid, 0) ? GG_TRACER_EXEC
+	return gg_tracer_gone(survey->facts.pid,
+	                      gg_process_alive((uint32_t)survey->facts.pid, 0) ? GG_TRACER_EXEC
 	                                                                       : GG_TRACER_ENDED,
 	                      error);
 }

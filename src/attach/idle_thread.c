@@ -138,7 +138,7 @@ static int try_thread(struct gg_safe_point_search *search, pid_t tid, struct gg_
 	       stopped != tid)
 		gg_tracer_release(tracer, stopped);
 	if (event == GG_TRACER_EXEC || event == GG_TRACER_ENDED)
-		return gg_tracer_gone(event, error);
+		return gg_tracer_gone(tracer->pid, event, error);
 	if (event != GG_TRACER_INTERRUPTED) {
 		gg_tracer_cancel_interrupt(tracer, tid);
 		return 0;

@@ -29,7 +29,7 @@ static int drain(struct gg_tracer *tracer, uint64_t until_ns, struct gg_error *e
 
 	while ((event = gg_tracer_wait(tracer, until_ns, &tid)) != GG_TRACER_TIMEOUT) {
 		if (event == GG_TRACER_ENDED || event == GG_TRACER_EXEC)
-			return gg_tracer_gone(event, error);
+			return gg_tracer_gone(tracer->pid, event, error);
 		gg_tracer_release(tracer, tid);
 	}
 	return 0;
@@ -71,7 +71,7 @@ static int plant(struct gg_safe_point_search *search, struct gg_error *error)
 	struct gg_tracer *tracer = search->tracer;
 	enum gg_tracer_event event = gg_held_threads_take(&search->held, tracer);
 	int status = event == GG_TRACER_TIMEOUT ? gg_tracer_plant(tracer, error)
-	                                        : gg_tracer_gone(event, error);
+	                                        : gg_tracer_gone(tracer->pid, event, error);
 
 	gg_held_threads_release(&search->held, tracer);
 	return status;
@@ -84,7 +84,7 @@ static int remove_traps(struct gg_safe_point_search *search, struct gg_error *er
 
 	gg_tracer_remove(search->tracer);
 	gg_held_threads_release(&search->held, search->tracer);
-	return event == GG_TRACER_TIMEOUT ? 0 : gg_tracer_gone(event, error);
+	return event == GG_TRACER_TIMEOUT ? 0 : gg_tracer_gone(search->tracer->pid, event, error);
 }
 
 /* Waits for one entry. */
@@ -140,7 +140,7 @@ static int try_entries(struct gg_safe_point_search *search, uint64_t until_ns,
 	if (event == GG_TRACER_HIT || event == GG_TRACER_TIMEOUT)
 		status = remove_traps(search, error);
 	else
-		status = gg_tracer_gone(event, error);
+		status = gg_tracer_gone(tracer->pid, event, error);
 	if (status == 0)
 		status = event == GG_TRACER_HIT ? judge_hit(search, tid, point, error) : -EAGAIN;
 	return status;

@@ -182,11 +182,21 @@ void gg_tracer_cancel_interrupt(struct gg_tracer *tracer, pid_t tid)
 		tracee->is_wanted = false;
 }
 
-int gg_tracer_gone(enum gg_tracer_event event, struct gg_error *error)
+int gg_tracer_gone(pid_t pid, enum gg_tracer_event event, struct gg_error *error)
 {
-	return gg_error_set(error, -ESRCH, "attach", NULL,
-	                    event == GG_TRACER_EXEC ? "it executed another program meanwhile"
-	                                            : "it ended meanwhile");
+	char link[32], program[256];
+	ssize_t length;
+
+	if (event != GG_TRACER_EXEC)
+		return gg_error_set(error, -ESRCH, "attach", NULL, "it ended meanwhile");
+	snprintf(link, sizeof(link), "/proc/%d/exe", (int)pid);
+	length = readlink(link, program, sizeof(program) - 1);
+	program[length > 0 ? length : 0] = '\0';
+	return gg_error_set(error, -ESRCH, "attach",
+	                    "A launcher, such as a script that starts the real program by exec, does "
+	                    "that once: attach again.",
+	                    "it executed another program meanwhile%s%s",
+	                    length > 0 ? ": it runs " : "", program);
 }
 
 /* --- traps --- */
@@ -405,7 +415,7 @@ int gg_tracer_seize(struct gg_tracer *tracer, struct gg_error *error)
 	} while (status > 0 && gg_tracer_settle(tracer, deadline_ns) &&
 	         gg_clock_monotonic_ns() < deadline_ns);
 	if (status == -ESRCH || (status == 0 && tracer->tracees.count == 0))
-		return gg_tracer_gone(GG_TRACER_ENDED, error);
+		return gg_tracer_gone(tracer->pid, GG_TRACER_ENDED, error);
 	if (status == 0)
 		return 0;
 	snprintf(place, sizeof(place), "%d", (int)tracer->pid);

@@ -124,8 +124,8 @@ int gg_tracer_interrupt(struct gg_tracer *tracer, pid_t tid);
 /* Gives up waiting for that stop: if it still comes, the thread runs on. */
 void gg_tracer_cancel_interrupt(struct gg_tracer *tracer, pid_t tid);
 
-/* Sets the error for GG_TRACER_EXEC or GG_TRACER_ENDED.  Returns -ESRCH. */
-int gg_tracer_gone(enum gg_tracer_event event, struct gg_error *error);
+/* Sets the error for GG_TRACER_EXEC or GG_TRACER_ENDED of the process.  Returns -ESRCH. */
+int gg_tracer_gone(pid_t pid, enum gg_tracer_event event, struct gg_error *error);
 
 /* Reads and writes the general registers of a stopped thread. */
 GG_MUST_CHECK int gg_tracer_read_registers(pid_t tid, struct user_regs_struct *ret_registers);

@@ -11,6 +11,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/compiler.h"
 #include "base/printable.h"
@@ -48,8 +49,29 @@ int gg_error_set_errno(struct gg_error *error, int errno_value, const char *plac
 {
 	char text[128];
 
+	if (place != NULL && place[0] == '\0') /* an empty name, which a reader would not see */
+		place = "''";
 	return gg_error_set(error, -errno_value, place, advice, "%s",
 	                    strerror_r(errno_value, text, sizeof(text)));
+}
+
+int gg_error_set_output(struct gg_error *error, int errno_value, const char *path)
+{
+	static const char advice[] = "Give another place for the file.";
+	const char *slash = strrchr(path, '/');
+	char directory[GG_ERROR_PLACE_MAX], text[128];
+	int length = slash != NULL ? (int)(slash - path) : 0;
+	struct stat info;
+
+	if ((errno_value != ENOENT && errno_value != ENOTDIR) || length == 0 ||
+	    length >= (int)sizeof(directory))
+		return gg_error_set_errno(error, errno_value, path, advice);
+	snprintf(directory, sizeof(directory), "%.*s", length, path);
+	if (stat(directory, &info) == 0 && S_ISDIR(info.st_mode))
+		return gg_error_set_errno(error, errno_value, path, advice);
+	return gg_error_set(error, -errno_value, path, "Make it first, or give another place.",
+	                    "%s: '%s' is not a directory",
+	                    strerror_r(errno_value, text, sizeof(text)), directory);
 }
 
 int gg_error_memory(struct gg_error *error, const char *place)

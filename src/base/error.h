@@ -52,6 +52,12 @@ int gg_error_set(struct gg_error *error, int status, const char *place, const ch
 int gg_error_set_errno(struct gg_error *error, int errno_value, const char *place,
                        const char *advice);
 
+/*
+ * Describes why a file could not be made at `path`, as gg_error_set_errno() does.  If the directory
+ * is what is missing, the message names it, because the system's words are about the file.
+ */
+int gg_error_set_output(struct gg_error *error, int errno_value, const char *path);
+
 /* Describes a lack of memory (-ENOMEM) at `place`, such as a path or "merge". */
 int gg_error_memory(struct gg_error *error, const char *place);
 

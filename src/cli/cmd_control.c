@@ -484,6 +484,7 @@ static int read_request(struct gg_invocation *invocation, enum verb *ret_verb,
 	struct gg_error *error = invocation->error;
 	char **operands = invocation->operands;
 	size_t verb;
+	char place[64];
 	int wanted;
 
 	if (invocation->operand_count < 2)
@@ -503,11 +504,12 @@ static int read_request(struct gg_invocation *invocation, enum verb *ret_verb,
 			"There are: on, off, interval, overhead, error, snapshot, status.",
 			"nothing called '%s' can be done", operands[1]);
 	wanted = verbs[verb].operand != NULL ? 3 : 2;
+	snprintf(place, sizeof(place), "control: %s", verbs[verb].name);
 	if (invocation->operand_count < wanted)
-		return gg_error_set(error, -EINVAL, operands[1], NULL, "tell also %s",
+		return gg_error_set(error, -EINVAL, place, NULL, "tell also %s",
 		                    verbs[verb].operand);
 	if (invocation->operand_count > wanted)
-		return gg_error_set(error, -EINVAL, operands[1], NULL, "'%s' is one word too many",
+		return gg_error_set(error, -EINVAL, place, NULL, "'%s' is one word too many",
 		                    operands[wanted]);
 	*ret_verb = (enum verb)verb;
 	/*
@@ -519,12 +521,12 @@ static int read_request(struct gg_invocation *invocation, enum verb *ret_verb,
 	if (verb == VERB_INTERVAL &&
 	    (gg_size_parse(operands[2], &change->interval_bytes) < 0 ||
 	     change->interval_bytes == 0 || change->interval_bytes > GG_REGION_INTERVAL_MAX))
-		return gg_error_set(error, -EINVAL, "interval", GG_SIZE_ADVICE,
+		return gg_error_set(error, -EINVAL, place, GG_SIZE_ADVICE,
 		                    "'%s' is not a size from 1 to 256TiB", operands[2]);
 	if (verb == VERB_OVERHEAD)
-		return gg_cli_parse_overhead(operands[2], "overhead", &change->overhead_ppm, error);
+		return gg_cli_parse_overhead(operands[2], place, &change->overhead_ppm, error);
 	if (verb == VERB_ERROR)
-		return gg_cli_parse_error(operands[2], "error", &change->error_ppm, error);
+		return gg_cli_parse_error(operands[2], place, &change->error_ppm, error);
 	return 0;
 }
 

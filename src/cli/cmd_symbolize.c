@@ -9,7 +9,10 @@
 #include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include "base/buf.h"
 #include "base/printable.h"
 #include "base/size.h"
 #include "cli/command.h"
@@ -17,6 +20,7 @@
 #include "model/model.h"
 #include "record/regions/unfinished_profiles.h"
 #include "record/symbols/symbolize.h"
+#include "report/screen_text.h"
 #include "report/symbol_hint.h"
 
 struct symbolize_options {
@@ -58,32 +62,59 @@ static int symbolize(struct gg_profile *profile, const struct symbolize_options 
 	return status;
 }
 
+/* Wraps a line to the width of the terminal. */
+static void print_paragraph(const char *text)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf out = { 0 };
+
+	gg_screen_text_append_paragraph(&out, text, gg_screen_text_width(STDOUT_FILENO),
+	                                !gg_screen_text_is_utf8());
+	fputs(gg_buf_text(&out), stdout);
+}
+
 /* Prints what would name the functions that still have no name. */
 static void print_hint(struct gg_profile *profile)
 {
-	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
+	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 }, line = { 0 };
 	struct gg_model *model;
 
 	if (gg_model_load(&model, &profile, 1, NULL, NULL) < 0)
 		return;
 	gg_symbol_hint_append(model, NULL, &text);
-	if (text.length > 0)
-		printf("names are missing %s\n", GG_PRINTABLE(gg_buf_text(&text)));
+	if (text.length > 0) {
+		gg_buf_printf(&line, "names are missing %s", gg_buf_text(&text));
+		print_paragraph(gg_buf_text(&line));
+	}
 	gg_model_free(model);
 }
 
 static void print_result(const struct gg_symbolize_result *result)
 {
-	printf("%" PRIu64 " of %" PRIu64 " frames have names", result->named_count,
-	       result->frame_count);
+	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
+
+	gg_buf_printf(&text, "%" PRIu64 " of %" PRIu64 " frames have names", result->named_count,
+	              result->frame_count);
 	if (result->bounded_count > 0)
-		printf(", %" PRIu64 " the address of their function", result->bounded_count);
-	printf("; modules looked at: %u, with new names: %u\n", result->module_count,
-	       result->improved_count);
+		gg_buf_printf(&text, ", %" PRIu64 " the address of their function",
+		              result->bounded_count);
+	gg_buf_printf(&text, "; modules looked at: %u, with new names: %u", result->module_count,
+	              result->improved_count);
+	print_paragraph(gg_buf_text(&text));
+}
+
+/* A misspelled directory would look like one without the files. */
+static void warn_of_directory(const char *option, const char *path)
+{
+	struct stat info;
+
+	if (path != NULL && *path != '\0' && (stat(path, &info) < 0 || !S_ISDIR(info.st_mode)))
+		fprintf(stderr, "geiger: symbolize: --%s: '%s' is not a directory; no file is there\n",
+		        option, GG_PRINTABLE(path));
 }
 
 static int run_symbolize(struct gg_invocation *invocation)
 {
+	const struct symbolize_options *options = invocation->options;
 	struct gg_symbolize_result result;
 	struct gg_profile *profile;
 	int status;
@@ -94,6 +125,8 @@ static int run_symbolize(struct gg_invocation *invocation)
 	status = gg_profile_edit(&profile, invocation->operands[0], invocation->error);
 	if (status < 0)
 		return status;
+	warn_of_directory("sysroot", options->sysroot);
+	warn_of_directory("debug-dir", options->debug_dir);
 	/*
 	 * A recorder that died left its profile unfinished; the edit must end it before it adds
 	 * names.
@@ -101,7 +134,7 @@ static int run_symbolize(struct gg_invocation *invocation)
 	if (gg_unfinished_profile(profile, invocation->operands[0]))
 		status = gg_unfinished_profile_end(profile, false, invocation->error);
 	if (status == 0)
-		status = symbolize(profile, invocation->options, &result, invocation->error);
+		status = symbolize(profile, options, &result, invocation->error);
 	if (status == 0 && result.frame_count == 0) {
 		printf("nothing to look up: no frame is without functions and lines\n");
 	} else if (status == 0) {
@@ -126,5 +159,5 @@ const struct gg_command gg_command_symbolize = {
 	.option_mode = GG_OPTIONS_ANYWHERE,
 	.max_operands = 1,
 	.run = run_symbolize,
-	.variables = GG_READS_PROFILE,
+	.variables = GG_READS_WIDTH | GG_READS_PROFILE,
 };

@@ -246,6 +246,9 @@ static int store_value(const struct cursor *c, const struct match *m, char *valu
 		*(bool *)m->field = true;
 		return 0;
 	case GG_OPTION_TEXT:
+		if (*value == '\0' && strcmp(m->option->placeholder, "FILE") == 0)
+			return bad_value(c, m->option, value, "is not the name of a file",
+			                 "Give a name, or leave the option away.");
 		*(const char **)m->field = value;
 		return 0;
 	case GG_OPTION_SIZE:

@@ -15,6 +15,7 @@
 #include "base/size.h"
 #include "cli/suggest.h"
 #include "region/control.h"
+#include "runtime/region_retention.h"
 #include "stats/sampling/scheme.h"
 
 #define PREFIX "GEIGER_"
@@ -121,6 +122,24 @@ static bool is_ring(const char *value)
 	       (events & (events - 1)) == 0;
 }
 
+static bool is_focus(const char *value)
+{
+	return strcmp(value, "live") == 0 || strcmp(value, "allocated") == 0;
+}
+
+static bool is_module_source(const char *value)
+{
+	return strcmp(value, "loader") == 0 || strcmp(value, "maps") == 0;
+}
+
+static bool is_retention(const char *value)
+{
+	uint64_t regions;
+
+	return strcmp(value, "all") == 0 || (gg_size_parse(value, &regions) == 0 && regions > 0 &&
+	                                     regions <= GG_REGION_RETENTION_MAX);
+}
+
 /*
  * The variables whose bad value changes what a recording costs, how exact it is, or what it
  * contains.
@@ -136,6 +155,9 @@ static const struct {
 	{ "ERROR", is_error, "an error of 0.1% to 100%, such as 5%" },
 	{ "STARTUP", is_startup, "INTERVAL:BYTES, two sizes such as 4k:64M" },
 	{ "RING", is_ring, "a number of events that is a power of two from 64 to 16M" },
+	{ "FOCUS", is_focus, "live or allocated" },
+	{ "KEEP", is_retention, "a number from 1 to 512, or all" },
+	{ "MODULES", is_module_source, "loader or maps" },
 	{ "ACTIVE", is_switch, "0 or 1" },
 	{ "ALLOCATOR_CALLS", is_switch, "0 or 1" },
 	{ "EXACT", is_switch, "0 or 1" },

@@ -106,7 +106,7 @@ int gg_database_set_path(struct gg_profile *profile, const char *path, struct gg
 		                    "a profile is not written to standard output");
 	profile->path = settle_path(path, &exists);
 	if (profile->path == NULL)
-		return gg_error_set_errno(error, errno, path, NULL);
+		return gg_error_set_output(error, errno, path);
 	if (exists)
 		status = check_replaceable(profile->path, error);
 	if (status < 0)

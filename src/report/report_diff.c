@@ -327,13 +327,19 @@ static void append_side_title(const struct gg_diff_report *report, const char *n
 	              report->diff->unit == GG_ALLOCATIONS ? " allocations" : "");
 }
 
+/* The sides have a line each where the paths are long. */
 static void append_title(const struct gg_diff_report *report, struct gg_buf *out)
 {
-	gg_buf_append_text(out, report->look.style.strong);
-	append_side_title(report, "before", &report->before, out);
-	gg_buf_append_text(out, ", ");
-	append_side_title(report, "after", &report->after, out);
-	gg_buf_printf(out, "%s\n", report->look.style.reset);
+	GG_CLEANUP(gg_buf_done) struct gg_buf before = { 0 }, after = { 0 };
+	size_t cells;
+
+	append_side_title(report, "before", &report->before, &before);
+	append_side_title(report, "after", &report->after, &after);
+	cells = gg_screen_text_length(gg_buf_text(&before)) + 2 +
+	        gg_screen_text_length(gg_buf_text(&after));
+	gg_buf_printf(out, "%s%s,%s%s%s\n", report->look.style.strong, gg_buf_text(&before),
+	              cells <= report->look.width ? " " : "\n", gg_buf_text(&after),
+	              report->look.style.reset);
 }
 
 static void append_side(const struct gg_diff_report *report, const char *name,

@@ -234,20 +234,23 @@ static void append_suppressed(const struct gg_report *report, const struct gg_le
 static void append_gate(const struct gg_report *report, const struct gg_leaks *leaks,
                         const struct gg_leak_gate *gate, struct gg_buf *out)
 {
+	GG_CLEANUP(gg_buf_done) struct gg_buf bound = { 0 };
+
 	if (!gate->is_asked)
 		return;
 	gg_buf_printf(out,
 	              "%s%s%s: ", gate->has_failed ? report->style.error : report->style.strong,
 	              gate->has_failed ? "failed" : "passed", report->style.reset);
-	gg_buf_append_text(out, "what is older than a tenth of the run is ");
+	gg_buf_append_text(out, "what is older than a tenth of the run is");
 	if (gate->has_failed) {
-		gg_buf_append_text(out, "at least ");
-		gg_figure_append_number(&report->figures, leaks->old_bytes.low, GG_BYTES, out);
-		gg_buf_append_text(out, ", above ");
+		gg_buf_append_text(&bound, " at least ");
+		gg_figure_append_number(&report->figures, leaks->old_bytes.low, GG_BYTES, &bound);
+		gg_buf_append_text(&bound, ", above ");
 	} else {
-		gg_buf_append_text(out, "not certainly above ");
+		gg_buf_append_text(&bound, " not certainly above ");
 	}
-	gg_figure_append_number(&report->figures, (double)gate->limit_bytes, GG_BYTES, out);
+	gg_figure_append_number(&report->figures, (double)gate->limit_bytes, GG_BYTES, &bound);
+	gg_screen_text_append_fitting(out, gg_buf_text(&bound), report->width, INDENT);
 	gg_buf_append_text(out, "\n");
 }
 

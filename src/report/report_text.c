@@ -320,13 +320,15 @@ void gg_report_append_place(const struct gg_report *report, const struct gg_code
 	struct gg_model_line line = report->model->lines[place->line];
 	GG_CLEANUP(gg_buf_done) struct gg_buf where = { 0 };
 	size_t taken, least = 16;
+	size_t most = width > 2 * least ? width - least : least; /* of the file and its line */
 
 	if (line.file != NULL)
 		gg_buf_printf(&where, " %s:%u", gg_path_base(line.file), line.line);
 	taken = gg_screen_text_length(gg_buf_text(&where));
+	taken = taken > most ? most : taken;
 	gg_screen_text_append(out, report->model->functions[place->function].name,
 	                      width > taken + least ? width - taken : least, report->figures.ascii);
-	gg_screen_text_append(out, gg_buf_text(&where), width, report->figures.ascii);
+	gg_screen_text_append(out, gg_buf_text(&where), most, report->figures.ascii);
 	taken += gg_screen_text_length(report->model->functions[place->function].name);
 	gg_report_append_via(report, gg_report_via_name(report->model, via), taken, width, out);
 	gg_buf_append_text(out, "\n");

@@ -18,7 +18,7 @@ union address {
 
 static int refuse(const char *text, struct gg_error *error)
 {
-	return gg_error_set(error, -EINVAL, "serve: --listen",
+	return gg_error_set(error, -EINVAL, "--listen",
 	                    "Give an address and a port such as 127.0.0.1:8080.",
 	                    "'%.100s' is not an address", text);
 }

@@ -20,7 +20,7 @@ REPORTS = (
     *(f"report FILE --by {by}" for by in GROUPINGS),
     *(f"report FILE -m {metric}" for metric in ("live", "allocated", "peak", "temporary", "freed", "left")),
     "report FILE --bytes", "report FILE --by heap --all-columns", "report FILE -u count", "report FILE --at 1s",
-    "tree FILE", "tree FILE --inverted", "tree FILE -m allocated", "leaks FILE", "timeline FILE",
+    "tree FILE", "tree FILE --inverted", "tree FILE -m allocated", "leaks FILE", "leaks FILE --fail-above 1", "timeline FILE",
     "diff FILE FILE --all", "diff FILE FILE --all --by stack", "faults FILE", "top FILE -n 1", "why FILE",
     "check FILE",
 )
@@ -77,6 +77,24 @@ def narrow(path):
             yield f"no {words!r}: {text}"
 
 
+def long_names(path):
+    """Leaks fit 60 columns, and a comparison 80, where the names of files are long."""
+    long = "_".join(["a_long_name_of_a_file"] * 3)
+    shutil.copy(path, f"{long}.geiger")
+    profile = sqlite3.connect(f"{long}.geiger")
+    profile.execute("update symbol set file = ? where file is not null", (f"/src/{long}.c",))
+    profile.commit()
+    profile.close()
+    for words, columns in ((["leaks"], 60), (["leaks", "--fail-above", "1"], 60), (["diff", f"{long}.geiger"], 80)):
+        for locale in ("C.UTF-8", "C"):
+            done = subprocess.run([GEIGER, *words, f"{long}.geiger"], capture_output=True, check=False,
+                                  env={**os.environ, "LC_ALL": locale, "COLUMNS": str(columns)})
+            lines = done.stdout.decode().split("\n")
+            if len(lines) < 3 or done.stderr:
+                yield f"{words}: {done}"
+            yield from (f"{words}: {len(line)} columns: {line}" for line in lines if len(line) > columns)
+
+
 def forget_names(profile, in_plugin, elsewhere):
     """So many frames of the plugin, and of other libraries, one each, lose their names."""
     plugin, = profile.execute("select id from module where path like '%libplugin.so'").fetchone()
@@ -108,6 +126,7 @@ def main():
     profiles = make_profiles()
     check("reports_fit_80_columns_in_a_pipe", *in_pipe(profiles, "C.UTF-8"))
     check("why_says_what_its_rows_are_on_a_narrow_screen", *narrow("looks.geiger"))
+    check("long_names_of_files_are_shortened", *long_names("golden.geiger"))
     check("frames_without_a_name_are_told_by_their_part", *unnamed("golden.geiger"))
     check("reports_are_ascii_in_the_locale_c", *in_pipe(profiles, "C"))
 

@@ -25,7 +25,8 @@ static int check(const struct gg_invocation *invocation)
 	const struct load_options *options = invocation->options;
 
 	if (invocation->operand_count == 0)
-		return gg_error_set(invocation->error, -EINVAL, "fleet load", NULL,
+		return gg_error_set(invocation->error, -EINVAL, "fleet load",
+		                    "Give it so: geiger fleet load --service NAME PROFILE.",
 		                    "needs a profile");
 	if (options->service == NULL)
 		return gg_error_set(invocation->error, -EINVAL, "fleet load",

@@ -534,7 +534,8 @@ static int run(struct gg_invocation *invocation)
 	int status = 0;
 
 	if (invocation->operand_count != 1)
-		return gg_error_set(invocation->error, -EINVAL, "fleet rules", NULL,
+		return gg_error_set(invocation->error, -EINVAL, "fleet rules",
+		                    "geiger fleet rules FILE evaluates one.",
 		                    "needs the file of the rules");
 	families.now_s = (uint32_t)time(NULL);
 	if (options->now != NULL)

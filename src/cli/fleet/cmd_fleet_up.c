@@ -22,7 +22,8 @@ static int check_directory(const struct gg_invocation *invocation, const char *v
 {
 	if (invocation->operand_count == 1)
 		return 0;
-	return gg_error_set(invocation->error, -EINVAL, verb, NULL,
+	return gg_error_set(invocation->error, -EINVAL, verb,
+	                    "Name one, such as /var/lib/geiger-fleet.",
 	                    "needs the directory of the store");
 }
 

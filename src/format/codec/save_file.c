@@ -91,8 +91,8 @@ int gg_save_file(const char *path, const char *bytes, size_t length, struct gg_e
 		status = write_beside(real != NULL ? real : path, bytes, length);
 		free(real);
 	}
-	return status < 0
-	               ? gg_error_set_errno(error, -status,
-	                                    strcmp(path, "-") == 0 ? "standard output" : path, NULL)
-	               : 0;
+	if (status == 0)
+		return 0;
+	return strcmp(path, "-") == 0 ? gg_error_set_errno(error, -status, "standard output", NULL)
+	                              : gg_error_set_output(error, -status, path);
 }
