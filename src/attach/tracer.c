@@ -192,11 +192,12 @@ int gg_tracer_gone(pid_t pid, enum gg_tracer_event event, struct gg_error *error
 	snprintf(link, sizeof(link), "/proc/%d/exe", (int)pid);
 	length = readlink(link, program, sizeof(program) - 1);
 	program[length > 0 ? length : 0] = '\0';
-	return gg_error_set(error, -ESRCH, "attach",
-	                    "A launcher, such as a script that starts the real program by exec, does "
-	                    "that once: attach again.",
-	                    "it executed another program meanwhile%s%s",
-	                    length > 0 ? ": it runs " : "", program);
+	return gg_error_set(
+		error, -ESRCH, "attach",
+		"A launcher, such as a script that starts the real program by exec, does "
+		"that once: attach again.",
+		"it executed another program meanwhile%s%s", length > 0 ? ": it runs " : "",
+		program);
 }
 
 /* --- traps --- */

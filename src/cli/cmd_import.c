@@ -19,6 +19,7 @@
 #include "cli/import_series.h"
 #include "cli/progress_line.h"
 #include "format/import/import.h"
+#include "model/model.h"
 #include "send/http_get.h"
 
 enum { METRIC_LIVE, METRIC_ALLOCATED };
@@ -142,6 +143,22 @@ static int import_series(struct gg_invocation *invocation, const struct gg_impor
 	return status == -EINVAL ? -EBADMSG : status;
 }
 
+/* Files with addresses alone leave names to `geiger symbolize`, which needs the modules. */
+static void tell_names(struct gg_profile *profile, const char *path)
+{
+	struct gg_model_unresolved unresolved;
+	struct gg_model *model;
+
+	if (gg_model_load(&model, &profile, 1, NULL, NULL) < 0)
+		return;
+	unresolved = gg_model_unresolved(model);
+	if (unresolved.frame_count > 0 && unresolved.worst_module != 0)
+		fprintf(stderr,
+		        "geiger: %" PRIu64 " of %" PRIu64 " frames have no name: geiger symbolize %s\n",
+		        unresolved.frame_count, unresolved.all_frame_count, GG_PRINTABLE(path));
+	gg_model_free(model);
+}
+
 static int run_import(struct gg_invocation *invocation)
 {
 	const struct import_options *given = invocation->options;
@@ -183,10 +200,12 @@ static int run_import(struct gg_invocation *invocation)
 		return status;
 	}
 	status = import_all(profile, invocation, &options, results);
+	if (status == 0 && !given->quiet) {
+		fprintf(stderr, "geiger: wrote %s\n", GG_PRINTABLE(given->output));
+		tell_names(profile, given->output);
+	}
 	gg_profile_close(profile);
 	free(results);
-	if (status == 0 && !given->quiet)
-		fprintf(stderr, "geiger: wrote %s\n", GG_PRINTABLE(given->output));
 	return status == -EINVAL ? -EBADMSG
 	                         : status; /* the error is in a file, not in the request */
 }

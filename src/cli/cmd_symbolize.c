@@ -108,7 +108,8 @@ static void warn_of_directory(const char *option, const char *path)
 	struct stat info;
 
 	if (path != NULL && *path != '\0' && (stat(path, &info) < 0 || !S_ISDIR(info.st_mode)))
-		fprintf(stderr, "geiger: symbolize: --%s: '%s' is not a directory; no file is there\n",
+		fprintf(stderr,
+		        "geiger: symbolize: --%s: '%s' is not a directory; no file is there\n",
 		        option, GG_PRINTABLE(path));
 }
 
