@@ -141,8 +141,8 @@ static bool is_retention(const char *value)
 }
 
 /*
- * The variables whose bad value changes what a recording costs, how exact it is, or what it
- * contains.
+ * The variables whose bad value changes what a recording costs, how exact it is, what it contains,
+ * or how many regions stay.
  */
 static const struct {
 	const char *name;

@@ -241,6 +241,33 @@ def sql(path, of):
     return views
 
 
+def functions(path, of):
+    """The row of each function, by report, comparison, tree and view.  Reports give what geiger's own
+    libraries allocated to their callers, and the view does not."""
+    frames = ("--all-frames", "--native")
+    own, = query(path, "select count(*) from v_function where module like '%libgeiger%'"
+                       " and self_live_bytes + self_allocated_bytes > 0")
+    views = {}
+    for metric in ("live", "allocated"):
+        rows = answer("report", path, "-m", metric, "--limit", "0", *frames)["rows"]
+        diff = answer("diff", path, path, "-m", metric, "--all", "--limit", "0", *frames)["rows"]
+        views[f"report -m {metric}, rows"] = by_function(metric, ((row, point(row["self"])) for row in rows))
+        views[f"diff -m {metric}, rows"] = by_function(metric, ((row, point(row["before"])) for row in diff))
+        if own == 0:
+            text = geiger("sql", "--csv", path, f"select full_name, self_{metric}_bytes as own from v_function")
+            views[f"sql, v_function, {metric} of rows"] = by_function(
+                metric, ((row, float(row["own"] or 0)) for row in csv.DictReader(io.StringIO(text))))
+    return views
+
+
+def by_function(metric, rows):
+    sums = {}
+    for row, value in rows:
+        key = f"{metric} bytes of {row['full_name']}"
+        sums[key] = sums.get(key, 0) + (value or 0)
+    return sums
+
+
 def page(path, of):
     geiger("html", path, "--quiet", "-o", "agreement.html")
     text = pathlib.Path("agreement.html").read_text(encoding="utf-8")
@@ -428,7 +455,7 @@ def disagreements(views, slack):
 def look(name, path, note=None):
     of = answer("report", path)
     views, problems = {}, []
-    for make in (reports, timeline, moments, leaks, last_frame, sql, page, exports, text_head,
+    for make in (reports, timeline, moments, leaks, last_frame, sql, functions, page, exports, text_head,
                  merged_again, imported_again):
         try:
             views |= make(path) if make is reports else make(path, of)

@@ -295,6 +295,9 @@ def main():
         skip("color_follows_the_request_on_a_terminal", "no terminals here")
     check("the_names_of_variables_are_known", *names_are_known())
     check("variables_without_an_effect_are_named", *variables_are_checked())
+    done = run("symbolize", "--offline", "--debug-dir", "nowhere", profiles[1])
+    check("symbolize_names_a_directory_that_is_missing",
+          None if done.returncode == 0 and "--debug-dir: 'nowhere' is not a directory" in done.stderr else done)
     done = run("pack", "--undo", profiles[0])
     check("pack_says_that_there_was_nothing_to_do",
           None if done.returncode == 0 and "is an ordinary profile already" in done.stderr else done)
