@@ -154,7 +154,8 @@ static void tell_names(struct gg_profile *profile, const char *path)
 	unresolved = gg_model_unresolved(model);
 	if (unresolved.frame_count > 0 && unresolved.worst_module != 0)
 		fprintf(stderr,
-		        "geiger: %" PRIu64 " of %" PRIu64 " frames have no name: geiger symbolize %s\n",
+		        "geiger: %" PRIu64 " of %" PRIu64
+		        " frames have no name: geiger symbolize %s\n",
 		        unresolved.frame_count, unresolved.all_frame_count, GG_PRINTABLE(path));
 	gg_model_free(model);
 }

@@ -242,7 +242,7 @@ def sql(path, of):
 
 
 def functions(path, of):
-    """The row of each function, by report, comparison, tree and view.  Reports give what geiger's own
+    """The row of each function, by report, comparison and view.  Reports give what geiger's own
     libraries allocated to their callers, and the view does not."""
     frames = ("--all-frames", "--native")
     own, = query(path, "select count(*) from v_function where module like '%libgeiger%'"
