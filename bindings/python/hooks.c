@@ -11,6 +11,7 @@
 #include "domain_hooks.h"
 #include "embed/sampling_settings.h"
 #include "frames.h"
+#include "lines.h"
 
 enum {
 	/*
@@ -476,6 +477,7 @@ static const char *find_python(void)
 		gg_python_hooks.is_finalizing = python->is_finalizing;
 	pthread_atfork(NULL, NULL, gg_python_hooks_forked);
 	gg_python_hooks.exact = find_exact_calls();
+	gg_python_watch_codes(python);
 	note_own();
 	return NULL;
 }

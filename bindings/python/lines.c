@@ -13,7 +13,11 @@ enum {
 
 	/* PyBytesObject */
 	BYTES_LENGTH = 16,
-	BYTES_CONTENTS = 32
+	BYTES_CONTENTS = 32,
+
+	TYPE_DEALLOC = 48, /* PyTypeObject */
+
+	DEATHS_BITS = 8
 };
 
 /*
@@ -23,6 +27,37 @@ enum {
 static struct {
 	uint64_t check, line;
 } lines[1 << LINES_BITS];
+
+/*
+ * How many code objects have died whose address selects the counter.  Relaxed: a counter changes
+ * before the object is freed, and a later one at its address is handed from thread to thread by
+ * Python's lock.
+ */
+static uint32_t deaths[1 << DEATHS_BITS];
+
+static void (*real_dealloc)(void *code); /* set before the type calls count_death() */
+
+/* Objects have at least 176 bytes, so higher bits tell neighbors apart. */
+static uint32_t *deaths_of(const void *code)
+{
+	return &deaths[(uintptr_t)code >> 6 & ((1 << DEATHS_BITS) - 1)];
+}
+
+static void count_death(void *code)
+{
+	gg_add_relaxed(deaths_of(code), 1);
+	real_dealloc(code);
+}
+
+void gg_python_watch_codes(const struct gg_python *python)
+{
+	void (**dealloc)(void *) = (void (**)(void *))((uintptr_t)python->code_type + TYPE_DEALLOC);
+
+	if (*dealloc == count_death)
+		return;
+	real_dealloc = *dealloc;
+	gg_store_release(dealloc, count_death);
+}
 
 static uint64_t word_at(const char *p)
 {
@@ -65,6 +100,7 @@ static uint64_t hash_of(const struct gg_python_layout *layout, const void *code,
 	uint64_t hash = mix((uint64_t)first_line << 32 | (uint32_t)position, (uintptr_t)code,
 	                    (uintptr_t)table);
 
+	hash ^= (uint64_t)gg_load_relaxed(deaths_of(code)) << 32;
 	hash = mix(hash ^ bytes, word_at(p + bytes - PART_BYTES), word_at(p + bytes - 8));
 	if (bytes > PART_BYTES)
 		hash = mix_part(hash, p);

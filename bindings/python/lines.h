@@ -7,17 +7,26 @@
  * instructions of a sample.
  *
  * The key is a hash of the addresses of code and table, the first line, the position, the table's
- * length, and 16 bytes each of its beginning, middle and end.  A look-up compares all 64 bits.  The
- * line of another code object may be found only if it was freed, and one with the same of all these
- * lies in its place: its text has other line breaks at other places of the table.  Hashing whole
- * tables took an eighth of the instructions of a sample.
+ * length, and 16 bytes each of its beginning, middle and end.  A look-up compares all 64 bits.
+ * Hashing whole tables took an eighth of the instructions of a sample.
  *
- * Memory   16 KiB.  A line has two places; a third one with the same lower bits takes the older.
+ * A program that generates code frees code objects, and makes others of the same shape at the same
+ * addresses.  So the key also has the number of code objects that died there: the deallocator of
+ * the code type counts them.  It stays in place after a recording, because it costs two
+ * instructions for each code object that dies.
+ *
+ * Memory   17 KiB.  A line has two places; a third one with the same lower bits takes the older.
  * Threads  any, without locks; each has the right to read the code object.
  */
 #pragma once
 
 #include "interpreter.h"
+
+/*
+ * Counts the code objects that die from now on.  Call it before the first line is read, with
+ * Python's lock or without it.  More calls change nothing.
+ */
+void gg_python_watch_codes(const struct gg_python *python);
 
 /* `position` is as PyCode_Addr2Line() takes it.  Returns at most 0 if there is no line. */
 int gg_python_line(const struct gg_python *python, const void *code, int position);

@@ -130,6 +130,15 @@ kept = hold(100000)'
 	done
 }
 
+# remade PYTHON - code objects that are freed leave no lines to those that take their addresses.
+remade() {
+	local expected lines
+	expected=$("$GEIGER" record --quiet -i 16k -o remade.geiger -- "$1" "$here/remade.py")
+	lines=$("$GEIGER" report remade.geiger -m allocated -u count --by line --limit 0 |
+		sed -n 's/.* \([0-9]*\)  \(made.py:[0-9]*\) made$/\2 \1/p' | sort)
+	equals 'allocations by line' "$lines" "$expected"
+}
+
 switched_off() {
 	local heaps
 	GEIGER_PYTHON=0 "$GEIGER" record --quiet -i 16k -o off.geiger -- "$1" -c 'x = [bytes(2000) for _ in range(2000)]'
@@ -150,6 +159,7 @@ for candidate in "$python" "${PYENV_ROOT:-$HOME/.pyenv}"/versions/3.*/bin/python
 	check "children_of_python_${name}_are_seen_however_they_are_started" everywhere "$candidate"
 	check "python_${name}_runs_as_it_does_alone" same_as_alone "$candidate"
 	check "python_${name}_may_allocate_while_it_ends" at_exit "$candidate"
+	check "lines_of_python_${name}_are_those_of_the_code_that_runs" remade "$candidate"
 	check "hooks_that_python_${name}_replaces_come_back" dev "$candidate"
 	found=1
 done

@@ -97,7 +97,13 @@ replaced() {
 		failed '' && equals status "$status" 0 && ! has 'not recorded' &&
 			equals profiles "$(ls changed/*.geiger | wc -l)" 9 || exit 1
 		run --geiger-fail-on-increase changed -k 'test_changed_folder'
-		equals status "$status" 0 && ! has 'no stored profile'
+		equals status "$status" 0 && ! has 'no stored profile' || exit 1
+		# A name without a slash is that of a command in PATH, which a test may remove.
+		ln -s "$command" named-otherwise
+		PATH=$PWD:$PATH GEIGER=named-otherwise run --geiger -k test_changed_environment
+		failed '' && equals status "$status" 0 && ! has 'not recorded' || exit 1
+		GEIGER=not-a-command run --geiger -k test_changed_environment
+		has '\$GEIGER is `not-a-command`, which is not in PATH'
 	)
 }
 

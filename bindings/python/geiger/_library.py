@@ -57,7 +57,10 @@ def command():
         return _kept_command
     asked = os.environ.get("GEIGER")
     if asked:
-        return asked
+        found = asked if "/" in asked else shutil.which(asked)
+        if found is None:
+            raise FileNotFoundError(f"geiger: $GEIGER is `{asked}`, which is not in PATH")
+        return found
     own = os.path.join(_HERE, "_native", "geiger")
     found = own if os.access(own, os.X_OK) else shutil.which("geiger")
     if found is None:
@@ -68,8 +71,7 @@ def command():
 def keep_command():
     """Finds the command now: the program may change its environment and folder later."""
     global _kept_command
-    found = command()
-    _kept_command = os.path.abspath(found) if "/" in found else found
+    _kept_command = os.path.abspath(command())
 
 
 def environment():
