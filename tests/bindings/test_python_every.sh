@@ -133,7 +133,7 @@ kept = hold(100000)'
 # remade PYTHON - code objects that are freed leave no lines to those that take their addresses.
 remade() {
 	local expected lines
-	expected=$("$GEIGER" record --quiet -i 16k -o remade.geiger -- "$1" "$here/remade.py")
+	expected=$("$GEIGER" record --quiet -i 64k -o remade.geiger -- "$1" "$here/remade.py")
 	lines=$("$GEIGER" report remade.geiger -m allocated -u count --by line --limit 0 |
 		sed -n 's/.* \([0-9]*\)  \(made.py:[0-9]*\) made$/\2 \1/p' | sort)
 	equals 'allocations by line' "$lines" "$expected"

@@ -29,7 +29,8 @@ _COUNTS = (
 )
 
 _loaded = None  # the adapter
-_kept_command = None  # see keep_command()
+# See keep_command(); an error says why there is none.
+_kept_command = None
 
 # A test may replace these for itself, and geiger records it meanwhile.
 _open = open
@@ -53,6 +54,8 @@ class _Counts(ctypes.Structure):
 
 def command():
     """The path of the geiger command: $GEIGER, that of this package, or the one in PATH."""
+    if isinstance(_kept_command, FileNotFoundError):
+        raise FileNotFoundError(*_kept_command.args)
     if _kept_command is not None:
         return _kept_command
     asked = os.environ.get("GEIGER")
@@ -71,7 +74,10 @@ def command():
 def keep_command():
     """Finds the command now: the program may change its environment and folder later."""
     global _kept_command
-    _kept_command = os.path.abspath(command())
+    try:
+        _kept_command = os.path.abspath(command())
+    except FileNotFoundError as error:  # command() raises it whenever somebody needs the command
+        _kept_command = error
 
 
 def environment():

@@ -6,7 +6,6 @@ if its limit is surely exceeded, since samples give each number with an interval
 limit also fails if it cannot be recorded or judged.
 """
 
-import contextlib
 import gc
 import hashlib
 import importlib.util
@@ -362,8 +361,7 @@ class Plugin:
         if _library.mapped_file("geiger-agent") is not None:
             self._around = "this process has an agent of `geiger record`, `geiger env` or `geiger attach`"
         os.makedirs(self._folder, exist_ok=True)
-        with contextlib.suppress(FileNotFoundError):  # each test says so
-            _library.keep_command()
+        _library.keep_command()
 
     def pytest_collection_finish(self, session):
         self._tests = len(session.items)
