@@ -12,7 +12,7 @@
  *
  * A program that generates code frees code objects, and makes others of the same shape at the same
  * addresses.  So the key also has the number of code objects that died there: the deallocator of
- * the code type counts them.  It stays in place after a recording, because it costs two
+ * the code type counts them.  It stays in place after a recording, because it costs six
  * instructions for each code object that dies.
  *
  * Memory   17 KiB.  A line has two places; a third one with the same lower bits takes the older.
