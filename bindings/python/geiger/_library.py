@@ -29,7 +29,8 @@ _COUNTS = (
 )
 
 _loaded = None  # the adapter
-# See keep_command(); an error says why there is none.
+
+# The path that keep_command() found, or the error that says why there is none.
 _kept_command = None
 
 # A test may replace these for itself, and geiger records it meanwhile.
