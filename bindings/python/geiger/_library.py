@@ -30,7 +30,7 @@ _COUNTS = (
 
 _loaded = None  # the adapter
 
-# The path that keep_command() found, or the error that says why there is none.
+# keep_command() sets it: a path, or the error of a command that is not found.
 _kept_command = None
 
 # A test may replace these for itself, and geiger records it meanwhile.
