@@ -275,23 +275,19 @@ int gg_sender_fleet_send(struct sender *sender, struct seen_process *seen,
 }
 
 /*
- * The wall time by a clock that nobody sets while the sender runs.  Samples have times by such a
- * clock: if the wall clock was set ahead, slots would go before what happens in them.
+ * The second after the last one that the profile has whole, on the clock of the session: its start
+ * plus a time that the recorder wrote.  The sender's own clocks have no part in it.  If somebody set
+ * the wall clock ahead after the session began, or the machine was suspended, a sender that starts
+ * later would take slots for over before their events happen, and what these allocate would be
+ * lost.  A recorder writes a reading of memory each second, so the end moves on in an idle session.
  */
-static uint64_t steady_ns(const struct sender *sender)
+static uint64_t end_of(const struct gg_model *model, bool is_finished)
 {
-	return sender->start_wall_ns + (gg_clock_monotonic_ns() - sender->start_monotonic_ns);
-}
+	const int64_t settle_ns = is_finished ? 0 : SETTLE_MS * (int64_t)GG_NS_PER_MS;
+	int64_t end_ns = model->end_ns - settle_ns;
 
-/* The second after the last one of which the model tells. */
-static uint64_t end_of(const struct sender *sender, const struct gg_model *model, bool is_finished)
-{
-	uint64_t end_ns = steady_ns(sender) - SETTLE_MS * GG_NS_PER_MS;
-
-	if (is_finished)
-		end_ns = model->sessions[0].start_wall_ns +
-		         (uint64_t)(model->end_ns > 0 ? model->end_ns : 0);
-	return end_ns / GG_NS_PER_S;
+	return (model->sessions[0].start_wall_ns + (uint64_t)(end_ns > 0 ? end_ns : 0)) /
+	       GG_NS_PER_S;
 }
 
 /* The facts of a sender on which its rows depend: with others, the store would count twice. */
@@ -343,7 +339,7 @@ static int send_slots(struct sender *sender, const struct gg_model *model, bool 
                       struct gg_slot_span *span)
 {
 	bool has_history = gg_model_has_history(model) && gg_model_has_times(model);
-	uint64_t end_s = end_of(sender, model, is_finished), seconds = span->seconds;
+	uint64_t end_s = end_of(model, is_finished), seconds = span->seconds;
 	uint64_t start_s = model->sessions[0].start_wall_ns / GG_NS_PER_S;
 	uint64_t until_s = (uint64_t)totals->until_ns / GG_NS_PER_S;
 	struct gg_slot_what what = { .zero_wall_ns = model->sessions[0].start_wall_ns,
@@ -364,7 +360,8 @@ static int send_slots(struct sender *sender, const struct gg_model *model, bool 
 		what.allocated_count = allocated.count;
 		start_s = end_s;
 	}
-	if (until_s > start_s && until_s <= steady_ns(sender) / GG_NS_PER_S + seconds)
+	/* A note that is ahead of the profile is wrong, and slots that come again change no row. */
+	if (until_s > start_s && until_s <= end_s + seconds)
 		start_s = until_s;
 	for (start_s -= start_s % seconds;
 	     status == 0 && start_s + (is_finished ? 0 : seconds) <= end_s; start_s += seconds) {

@@ -11,6 +11,9 @@
  * Note      One note has what was sent of all processes (sent_totals.h): for each stack of a
  *           process three rows, whose pairs of numbers are those of struct sent_sums.  Body and
  *           note are committed together, so a kill neither loses nor doubles a difference.
+ * Clock     Live rows of two looks would add up in one slot.  So the note also has spans of slots
+ *           that were sent: from the first to the end of the last, in seconds since 1970.  When the
+ *           wall clock is set back into one of them, the host waits until the clock has left it.
  * First     A process that ran long before the sender first saw it gives its difference from then
  *           on: nobody knows in which slots the rest belongs.
  * Instance  The sender of all regions is the host's own.  A sender of one process or one
@@ -38,6 +41,9 @@
 #include "send/sender.h"
 
 enum { SYMBOL_LIMIT_SECONDS = 20, PARTS = 3, PART_MASK = 3, MARK = 3 };
+
+/* Keys of rows of the note that have spans of sent slots: as small as no hash is, in practice. */
+enum { SPAN_KEY = 16, SPANS_MAX = 16 };
 static const char boot_path[] = "/proc/sys/kernel/random/boot_id";
 
 typedef GG_ARRAY(char *) path_list;
@@ -351,6 +357,67 @@ static uint64_t slot_of(const struct sender *sender, bool is_over)
 	return is_over ? start_s - seconds : start_s;
 }
 
+static bool is_span(const struct gg_sent_row *row)
+{
+	return row->key >= SPAN_KEY && row->key < SPAN_KEY + SPANS_MAX;
+}
+
+/* True if the slot that starts then is in a span of the note. */
+static bool was_sent(const struct gg_sent_totals *then, uint64_t start_s)
+{
+	for (size_t i = 0; i < then->rows.count; i++) {
+		const struct gg_sent_row *row = &then->rows.items[i];
+
+		if (is_span(row) && row->bytes <= start_s && start_s < row->count)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Adds the note's spans and this slot to the next note.  The slot continues a span that ended a
+ * short time ago; after a longer time it begins one, because a clock that is wrong by days must not
+ * make one span of all these days.  Without room the span that ended first is forgotten.
+ */
+static bool add_spans(struct gg_sent_totals *now, const struct gg_sent_totals *then,
+                      const struct gg_slot_span *slot)
+{
+	struct gg_sent_row spans[SPANS_MAX + 1];
+	const uint64_t seconds = slot->seconds, end_s = slot->start_s + seconds;
+	size_t count = 0, first = 0;
+	bool is_in = false, has_room = true;
+
+	for (size_t i = 0; i < then->rows.count && count < SPANS_MAX; i++)
+		if (is_span(&then->rows.items[i]))
+			spans[count++] = then->rows.items[i];
+	if (count == 0 && then->until_ns > 0) { /* a note of a version without spans */
+		const uint64_t until_s = (uint64_t)then->until_ns / GG_NS_PER_S;
+
+		spans[count++] = (struct gg_sent_row){
+			.bytes = until_s > seconds ? until_s - seconds : 0, .count = until_s
+		};
+	}
+	for (size_t i = 0; i < count && !is_in; i++)
+		if (spans[i].count <= slot->start_s &&
+		    slot->start_s - spans[i].count <= seconds + GG_FLEET_AHEAD_SECONDS) {
+			spans[i].count = end_s;
+			is_in = true;
+		}
+	if (!is_in)
+		spans[count++] = (struct gg_sent_row){ .bytes = slot->start_s, .count = end_s };
+	if (count > SPANS_MAX) {
+		for (size_t i = 1; i < count; i++)
+			if (spans[i].count < spans[first].count)
+				first = i;
+		spans[first] = spans[--count];
+	}
+	for (size_t i = 0; i < count && has_room; i++) {
+		spans[i].key = SPAN_KEY + i;
+		has_room = gg_array_push(&now->rows, spans[i]);
+	}
+	return has_room;
+}
+
 static void read_boot(unsigned char boot[16])
 {
 	int fd = open(boot_path, O_RDONLY | O_CLOEXEC);
@@ -421,16 +488,21 @@ static int send_regions(struct sender *sender, const struct gg_model *model,
 		 */
 		now.until_ns = (int64_t)((span.start_s + span.seconds) * GG_NS_PER_S);
 		sender->result->idle_count++;
-		status = gg_seen_write_totals(sender, seen, &now);
-	} else if (until_s > span.start_s &&
-	           until_s <= now_s + span.seconds + GG_FLEET_AHEAD_SECONDS) {
+		status = add_spans(&now, &then, &span)
+		                 ? gg_seen_write_totals(sender, seen, &now)
+		                 : gg_error_memory(sender->error, "send");
+	} else if (was_sent(&then, span.start_s) ||
+	           (until_s > span.start_s &&
+	            until_s <= now_s + span.seconds + GG_FLEET_AHEAD_SECONDS)) {
 		/*
 		 * This slot was sent, or later ones, before the clock was set back: the next one
-		 * has what is new.  A receiver refused slots of a clock that was further ahead.
+		 * has what is new.  Slots of a clock that was further ahead do not matter, because
+		 * a receiver refused them, unless this one is among them.
 		 */
 		sender->result->idle_count++;
 	} else {
-		status = find_differences(&differing);
+		status = add_spans(&now, &then, &span) ? find_differences(&differing)
+		                                       : gg_error_memory(sender->error, "send");
 		what.allocated = list.items;
 		what.allocated_count = list.count;
 		if (status == 0)

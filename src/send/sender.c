@@ -421,8 +421,7 @@ int gg_sender_run(const struct gg_sender_options *options, struct gg_sender_resu
 		                 .state_fd = -1,
 		                 .signal_fd = -1,
 		                 .connection = GG_HTTP_KEPT_NONE,
-		                 .start_wall_ns = gg_clock_wall_ns(),
-		                 .start_monotonic_ns = gg_clock_monotonic_ns() };
+		                 .start_wall_ns = gg_clock_wall_ns() };
 	int status;
 
 	*ret_result = (struct gg_sender_result){ 0 };

@@ -72,7 +72,7 @@ struct sender {
 	char *path;                     /* of the region of a process, since the last look */
 	GG_ARRAY(struct seen_process) seen;
 	struct gg_map seen_map; /* indices, by owner */
-	uint64_t start_wall_ns, start_monotonic_ns;
+	uint64_t start_wall_ns;
 	uint64_t end_by_ns;     /* of the flush; 0: it has not begun */
 	uint64_t look_sends_ns; /* what this look may still take for attempts */
 	uint64_t outline_bytes; /* of all outlines */

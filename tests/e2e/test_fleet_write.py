@@ -410,7 +410,7 @@ def test_regions(store, receiver):
 def test_wrong_clock(store, receiver):
     """The note of a sender whose clock was ten days ahead."""
     receiver.start()
-    program = start_agent("regions-lost", os.environ["FLEET_PROGRAM"], "9")
+    program = start_agent("regions-lost", os.environ["FLEET_PROGRAM"], "30")
     words = ["--every", "2s"]
     ahead = send_regions("regions-lost", receiver, "ahead", *words,
                          environment={"LD_PRELOAD": KILL, "CLOCK_SHIFT": "864000"})
@@ -438,6 +438,29 @@ def test_wrong_clock(store, receiver):
     receiver.is_drained()
     check("a clock that is set back repeats no slot",
           None if has_near else "nothing was sent", None if store.number(slots) == before else "slots came again")
+    # Far back: a receiver whose clock was right then has taken the slots that come again.
+    back = send_regions("regions-lost", receiver, "back", *words)
+    has_back = wait_for(lambda: store.number(f"SELECT count() FROM (SELECT DISTINCT slot FROM process "
+                                             f"WHERE {ours('back')})") >= 4)
+    back.send_signal(signal.SIGTERM)
+    back.communicate()
+    receiver.is_drained()
+    looks = f"SELECT sum(n) FROM live WHERE {ours('back')}"
+    first = store.number(f"SELECT min(toUInt32(slot)) FROM process WHERE {ours('back')}")
+    before = store.number(looks)
+    shift = {"LD_PRELOAD": KILL, "CLOCK_SHIFT": "3600"}
+    hour_ahead = send_regions("regions-lost", receiver, "back", *words, environment=shift)
+    time.sleep(5)  # the receiver refuses its slots; the next sender is an hour further back
+    hour_ahead.kill()
+    hour_ahead.communicate()
+    again = send_regions("regions-lost", receiver, "back", *words,
+                         environment={"LD_PRELOAD": KILL, "CLOCK_SHIFT": str(round(first + 3 - time.time()))})
+    time.sleep(3)
+    again.kill()
+    again.communicate()
+    receiver.is_drained()
+    check("a clock that is set back far repeats no slot", None if has_back else "nothing was sent",
+          None if store.number(looks) == before else f"{store.number(looks):.0f} live samples, not {before:.0f}")
     program.wait(60)
     sender.send_signal(signal.SIGTERM)
     sender.communicate()
@@ -456,6 +479,17 @@ def test_clock_ahead(store, receiver):
     receiver.is_drained()
     check("a clock that is set ahead loses nothing of a recording", None if sent.returncode == 0 else sent.stderr,
           *compare(store, "set-ahead", "ahead.geiger"))
+    # The sender begins when the clock is ahead already, as after a suspension, or is behind.
+    for name, shift in (("begins-ahead", "20"), ("begins-behind", "-20")):
+        recorded = subprocess.Popen([GEIGER, "record", "-q", "-o", f"{name}.geiger", "--interval", "16KiB", "--",
+                                     os.environ["FLEET_PROGRAM"], "6"], stderr=subprocess.DEVNULL)
+        wait_for(lambda: os.path.exists(f"{name}.geiger"))
+        sent = send(f"{name}.geiger", receiver, name, "--every", "1s",
+                    environment={"LD_PRELOAD": KILL, "CLOCK_SHIFT": shift})
+        recorded.wait(60)
+        receiver.is_drained()
+        check(f"a sender whose clock {name.replace('-', ' ')} of a recording loses nothing",
+              None if sent.returncode == 0 else sent.stderr, *compare(store, name, f"{name}.geiger"))
     receiver.kill()
 
 
