@@ -18,6 +18,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "fleet/chdb.h"
 #include "fleet/clickhouse_chunks.h"
 #include "send/http_connection.h"
 
@@ -107,8 +108,17 @@ no_memory:
 	return gg_error_memory(error, url);
 }
 
+int gg_clickhouse_init_inside(struct gg_clickhouse *store, const char *directory,
+                              struct gg_error *error)
+{
+	*store = (struct gg_clickhouse){ .timeout_seconds = DEFAULT_TIMEOUT_SECONDS,
+		                         .reply_max_bytes = DEFAULT_REPLY_MAX };
+	return gg_chdb_open(&store->engine, directory, error);
+}
+
 void gg_clickhouse_done(struct gg_clickhouse *store)
 {
+	gg_chdb_close(store->engine);
 	free(store->host);
 	free(store->port);
 	free(store->user);
@@ -192,6 +202,14 @@ static int status_of(int code)
 	return -EAGAIN;
 }
 
+static void name_place(const struct gg_clickhouse *store, char place[GG_ERROR_PLACE_MAX])
+{
+	if (store->engine != NULL)
+		snprintf(place, GG_ERROR_PLACE_MAX, "chdb:%s", gg_chdb_directory(store->engine));
+	else
+		snprintf(place, GG_ERROR_PLACE_MAX, "clickhouse %s:%s", store->host, store->port);
+}
+
 int gg_clickhouse_explain(struct gg_clickhouse *store, int http_status, const char *text,
                           struct gg_error *error)
 {
@@ -199,7 +217,7 @@ int gg_clickhouse_explain(struct gg_clickhouse *store, int http_status, const ch
 	size_t length = strcspn(text, "\n");
 	const char *colon = strstr(text, "Code: "), *own, *end;
 
-	snprintf(place, sizeof(place), "clickhouse %s:%s", store->host, store->port);
+	name_place(store, place);
 	store->code = colon != NULL ? atoi(colon + strlen("Code: ")) : 0;
 	for (size_t i = 0; i < GG_COUNT(meanings); i++)
 		if (store->code != 0 && meanings[i].code == store->code)
@@ -340,6 +358,52 @@ static int take_reply(struct request *request, struct gg_buf *reply, const char 
 	return status;
 }
 
+/* Sets a limit of the engine; one of a server comes with each request. */
+static bool set_limit(struct gg_clickhouse *store, const char *name, double value,
+                      struct gg_buf *reply)
+{
+	char text[128];
+	int length = snprintf(text, sizeof(text), "SET %s = %.0f", name, value);
+
+	return gg_chdb_run(store->engine, text, (size_t)length, reply);
+}
+
+static int perform_inside(struct gg_clickhouse *store, const struct gg_buf *statement,
+                          const void *body, size_t length, struct gg_buf *reply,
+                          struct gg_error *error)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf whole = { 0 }, answer = { 0 };
+	char place[GG_ERROR_PLACE_MAX];
+	bool is_good;
+
+	store->code = 0;
+	name_place(store, place);
+	if (statement != NULL) {
+		gg_buf_append(&whole, statement->data, statement->length);
+		gg_buf_append_text(&whole, "\n");
+	}
+	gg_buf_append(&whole, body, length);
+	if (whole.failed)
+		return gg_error_memory(error, place);
+	is_good = set_limit(store, "max_memory_usage", (double)store->memory_max_bytes, &answer) &&
+	          set_limit(store, "max_execution_time",
+	                    statement == NULL ? store->timeout_seconds : 0, &answer) &&
+	          set_limit(store, "max_query_size", (double)(length + QUERY_BYTES_MAX), &answer);
+	is_good = is_good && gg_chdb_run(store->engine, gg_buf_text(&whole), whole.length, &answer);
+	if (answer.failed)
+		return gg_error_memory(error, place);
+	if (!is_good)
+		return gg_clickhouse_explain(store, 500, gg_buf_text(&answer), error);
+	if (answer.length > store->reply_max_bytes)
+		return gg_error_set(error, -EFBIG, place,
+		                    "Ask for a shorter time, or fewer services.",
+		                    "the reply is larger than %zu bytes", store->reply_max_bytes);
+	if (reply == NULL)
+		return 0;
+	gg_buf_append(reply, answer.data, answer.length);
+	return reply->failed ? gg_error_memory(error, place) : 0;
+}
+
 static int perform(struct gg_clickhouse *store, const struct gg_buf *statement, const void *body,
                    size_t length, struct gg_buf *reply, struct gg_error *error)
 {
@@ -348,8 +412,10 @@ static int perform(struct gg_clickhouse *store, const struct gg_buf *statement, 
 	int status = 0;
 	bool is_written;
 
+	if (store->engine != NULL)
+		return perform_inside(store, statement, body, length, reply, error);
 	store->code = 0;
-	snprintf(place, sizeof(place), "clickhouse %s:%s", store->host, store->port);
+	name_place(store, place);
 	request.connection = gg_http_connection_of(store->timeout_seconds, request.why);
 	make_head(&request, statement, length);
 	if (request.head.failed) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * clickhouse - asks a ClickHouse server over its HTTP interface, and inserts rows.
+ * clickhouse - asks ClickHouse, a server over HTTP or one in this process, and inserts rows.
  *
  *   struct gg_clickhouse store;
  *   GG_CLEANUP(gg_buf_done) struct gg_buf query = { 0 }, reply = { 0 };
@@ -39,7 +39,10 @@
 #include "base/compiler.h"
 #include "base/error.h"
 
+struct gg_chdb;
+
 struct gg_clickhouse {
+	struct gg_chdb *engine;              /* in this process; NULL: a server */
 	char *host, *port, *user, *password; /* owned; user NULL: the server's default user */
 	double timeout_seconds;              /* of a whole request */
 	size_t reply_max_bytes;
@@ -50,6 +53,9 @@ struct gg_clickhouse {
 /* Initializes a store from http://[USER[:PASSWORD]@]HOST[:PORT]; PORT 8123 by default. */
 GG_MUST_CHECK int gg_clickhouse_init(struct gg_clickhouse *store, const char *url,
                                      struct gg_error *error);
+/* Initializes a store in this process, below a directory (chdb.h). */
+GG_MUST_CHECK int gg_clickhouse_init_inside(struct gg_clickhouse *store, const char *directory,
+                                            struct gg_error *error);
 void gg_clickhouse_done(struct gg_clickhouse *store);
 
 /* Appends the body of the reply, whole or not at all. */

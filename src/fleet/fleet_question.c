@@ -636,3 +636,20 @@ void gg_fleet_scope_describe(const struct gg_fleet_scope *scope, struct gg_buf *
 	if (scope->from_s > 0 || scope->to_s < UINT32_MAX)
 		gg_buf_append_text(out, " UTC");
 }
+
+uint64_t gg_fleet_delay_seconds(struct gg_clickhouse *store, const char *tenant)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf query = { 0 }, reply = { 0 };
+	const struct gg_clickhouse_value values[] = { gg_clickhouse_text("db_text", tenant) };
+	struct gg_clickhouse_rows rows;
+	struct gg_error ignored;
+	uint64_t delay_s;
+
+	if (gg_clickhouse_bind(&query, gg_fleet_upkeep(GG_FLEET_DELAY), values, GG_COUNT(values),
+	                       &ignored) < 0 ||
+	    gg_clickhouse_query(store, &query, &reply, &ignored) < 0)
+		return 0;
+	rows = gg_clickhouse_rows_of(&reply);
+	delay_s = gg_clickhouse_read_u64(&rows);
+	return rows.failed ? 0 : delay_s;
+}

@@ -218,3 +218,9 @@ void gg_fleet_scope_describe(const struct gg_fleet_scope *scope, struct gg_buf *
 
 /* Appends a time as "2026-11-27 02:40". */
 void gg_fleet_append_time(uint32_t time_s, struct gg_buf *out);
+
+/*
+ * Seconds by which the server's tables are behind those of other replicas; 0: they are not, have no
+ * replicas, or the user may not know.
+ */
+uint64_t gg_fleet_delay_seconds(struct gg_clickhouse *store, const char *tenant);

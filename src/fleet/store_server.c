@@ -553,6 +553,8 @@ int gg_store_open(struct gg_clickhouse *store, const char *place, struct gg_erro
 	char url[80];
 	int status;
 
+	if (strncmp(place, "chdb:", strlen("chdb:")) == 0)
+		return gg_clickhouse_init_inside(store, place + strlen("chdb:"), error);
 	if (strstr(place, "://") != NULL)
 		return gg_clickhouse_init(store, place, error);
 	status = gg_store_server_read(place, &server, error);

@@ -60,8 +60,8 @@ GG_MUST_CHECK int gg_store_server_read(const char *directory, struct gg_store_se
                                        struct gg_error *error);
 
 /*
- * Makes a client from an address http://..., or from the directory of a server.  -ENOTCONN: the
- * server of that directory does not run.
+ * Makes a client from an address http://..., from the directory of a server, or from chdb:DIR for
+ * an engine in this process.  -ENOTCONN: the server of that directory does not run.
  */
 GG_MUST_CHECK int gg_store_open(struct gg_clickhouse *store, const char *place,
                                 struct gg_error *error);

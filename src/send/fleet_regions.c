@@ -488,9 +488,8 @@ static int send_regions(struct sender *sender, const struct gg_model *model,
 		 */
 		now.until_ns = (int64_t)((span.start_s + span.seconds) * GG_NS_PER_S);
 		sender->result->idle_count++;
-		status = add_spans(&now, &then, &span)
-		                 ? gg_seen_write_totals(sender, seen, &now)
-		                 : gg_error_memory(sender->error, "send");
+		status = add_spans(&now, &then, &span) ? gg_seen_write_totals(sender, seen, &now)
+		                                       : gg_error_memory(sender->error, "send");
 	} else if (was_sent(&then, span.start_s) ||
 	           (until_s > span.start_s &&
 	            until_s <= now_s + span.seconds + GG_FLEET_AHEAD_SECONDS)) {

@@ -45,6 +45,13 @@ def main():
     failed = [name for name in re.findall(r"^FAILED - (\S+)", done.stdout, re.M) if name not in OF_SERVER]
     check("the statements mean the same on a modern engine", *failed, None if not failed else done.stdout[-3000:],
           None if len(held) >= 37 else f"only {len(held)} sentences hold: {done.stdout[-2000:]}")
+    inside = subprocess.run([os.environ["FLEET_STORE"]], capture_output=True, text=True, timeout=3000, check=False,
+                            env={**os.environ, "GG_TEST_FLEET_STORE": "chdb:inside", "GEIGER_CHDB": LIBRARY})
+    here = re.findall(r"^ok - (\S+)", inside.stdout, re.M)
+    failed_here = [name for name in re.findall(r"^FAILED - (\S+)", inside.stdout, re.M) if name not in OF_SERVER]
+    check("the statements mean the same inside the command", *failed_here,
+          None if not failed_here else inside.stdout[-3000:],
+          None if len(here) >= 37 else f"only {len(here)} sentences hold: {inside.stdout[-2000:]}{inside.stderr[-500:]}")
     print("summary")
     print(f"On libchdb {version}, {len(held)} sentences of test_fleet_store hold, and {len(failed)} fail.")
 

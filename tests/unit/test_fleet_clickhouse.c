@@ -4,9 +4,12 @@
  * against a server.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <netinet/in.h>
 #include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -15,6 +18,9 @@
 #include "base/compiler.h"
 #include "fleet/clickhouse.h"
 #include "fleet/clickhouse_chunks.h"
+#include "fleet/sha256.h"
+#include "fleet/store_server.h"
+#include "scratch.h"
 #include "test.h"
 
 static struct gg_buf bind_one(const char *statement, struct gg_clickhouse_value value)
@@ -363,4 +369,54 @@ TEST(without_a_server_the_sentence_says_how_to_start_one)
 	CHECK_EQ_I64(ask(served, &reply, 10, &error), -ECONNREFUSED);
 	CHECK(strstr(error.advice, "geiger fleet up") != NULL);
 	gg_buf_done(&reply);
+}
+
+/* --- an engine in this process --------------------------------------------------------------- */
+
+static void hash_is(const char *text, size_t length, const char *wanted)
+{
+	char hex[GG_SHA256_HEX];
+	int fd = open(scratch_path("hashed"), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+
+	REQUIRE(fd >= 0);
+	REQUIRE(write(fd, text, length) == (ssize_t)length);
+	CHECK_EQ_I64(gg_sha256_file(fd, hex), 0);
+	CHECK_EQ_STR(hex, wanted);
+	close(fd);
+}
+
+/* The examples of FIPS 180-2, and lengths around the room for the number of bits. */
+TEST(sha256_is_that_of_the_standard)
+{
+	static char long_text[1000000];
+
+	hash_is("", 0, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+	hash_is("abc", 3, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+	hash_is("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq", 56,
+	        "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
+	memset(long_text, 'a', sizeof(long_text));
+	hash_is(long_text, sizeof(long_text),
+	        "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
+}
+
+TEST(only_the_pinned_libchdb_is_loaded)
+{
+	struct gg_clickhouse store;
+	struct gg_error error;
+	const char *other = scratch_path("libother.so");
+	char place[4200];
+	int fd = open(other, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+
+	snprintf(place, sizeof(place), "chdb:%s", scratch_path("inside"));
+	setenv("GEIGER_CHDB", scratch_path("no-such.so"), 1);
+	CHECK_EQ_I64(gg_store_open(&store, place, &error), -ENOENT);
+	CHECK(strstr(error.message, "there is no libchdb") != NULL);
+	REQUIRE(fd >= 0);
+	REQUIRE(write(fd, "no library", 10) == 10);
+	close(fd);
+	setenv("GEIGER_CHDB", other, 1);
+	CHECK_EQ_I64(gg_store_open(&store, place, &error), -ENOTSUP);
+	CHECK(strstr(error.message, "another libchdb") != NULL);
+	CHECK_EQ_I64(gg_store_open(&store, "chdb:", &error), -EINVAL);
+	unsetenv("GEIGER_CHDB");
 }

@@ -70,7 +70,7 @@ static bool has_store(void)
 	size_t count;
 	int status;
 
-	if (store.host != NULL)
+	if (store.host != NULL || store.engine != NULL)
 		return true;
 	other = getenv("GG_TEST_FLEET_STORE");
 	store_dir = scratch_path("store");

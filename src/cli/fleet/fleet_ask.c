@@ -2,6 +2,7 @@
 #include "cli/fleet/fleet_ask.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -318,6 +319,18 @@ static int prepare_model(struct gg_model *model, void *context, struct gg_error 
 	                   : status;
 }
 
+/* A replica that lags answers from the rows that it has, and the numbers look whole. */
+static void append_delay(struct gg_asked_fleet *answer, const char *tenant, struct gg_buf *notes)
+{
+	const uint64_t delay_s = gg_fleet_delay_seconds(&answer->store, tenant);
+
+	if (delay_s > 0)
+		gg_buf_printf(notes,
+		              "This replica is %" PRIu64
+		              " seconds behind the others: rows may be missing.\n",
+		              delay_s);
+}
+
 int gg_cli_fleet_model(struct gg_asked_fleet *answer, const struct gg_fleet_ask_options *options,
                        struct gg_error *error)
 {
@@ -329,6 +342,7 @@ int gg_cli_fleet_model(struct gg_asked_fleet *answer, const struct gg_fleet_ask_
 	answer->groups = options->by_host ? GG_FLEET_EACH_HOST
 	                                  : gg_fleet_groups_for(&answer->scope);
 	append_notes(answer, options->by_slot, &notes);
+	append_delay(answer, gg_cli_fleet_tenant(&options->place), &notes);
 	gg_frame_selection_options(&options->common.frames, &how);
 	status = gg_fleet_model_make(&answer->model, &answer->store, &answer->scope, answer->groups,
 	                             &how, gg_buf_text(&notes), error);
