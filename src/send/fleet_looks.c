@@ -275,11 +275,12 @@ int gg_sender_fleet_send(struct sender *sender, struct seen_process *seen,
 }
 
 /*
- * The second after the last one that the profile has whole, on the clock of the session: its start
- * plus a time that the recorder wrote.  The sender's own clocks have no part in it.  If somebody
- * set the wall clock ahead after the session began, or the machine was suspended, a sender that starts
- * later would take slots for over before their events happen, and what these allocate would be
- * lost.  A recorder writes a reading of memory each second, so the end moves on in an idle session.
+ * The second after the last one that the profile has whole, on the session's clock: its start plus
+ * a time that the recorder wrote.  The sender's own clocks have no part in it.  If somebody
+ * set the wall clock ahead after the session began, or the machine was suspended, a sender that
+ * starts later would take slots for over before their events happen, and what these allocate
+ * would be lost.  A recorder writes a reading of memory each second, so the end moves on in an
+ * idle session.
  */
 static uint64_t end_of(const struct gg_model *model, bool is_finished)
 {
