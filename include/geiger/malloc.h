@@ -24,7 +24,10 @@ extern "C" {
 void *geiger_malloc(size_t bytes);
 void geiger_free(void *p);
 void *geiger_calloc(size_t count, size_t bytes);
+
+/* As in glibc, a size of 0 frees the block, and the answer is NULL. */
 void *geiger_realloc(void *p, size_t bytes);
+
 void *geiger_aligned_alloc(size_t alignment, size_t bytes);
 
 /* The size that the program may use.  It is constant for the life of a block; 0 for NULL. */

@@ -134,8 +134,14 @@ static void *allocate_grown(size_t usable, size_t bytes)
 /* Moves the contents of a block of `usable` bytes, of which the first `content_bytes` matter. */
 static void *move(void *p, size_t usable, size_t content_bytes, size_t bytes)
 {
-	void *moved = bytes > usable ? allocate_grown(usable, bytes) : geiger_malloc(bytes);
+	void *moved;
 
+	/* glibc's realloc() frees here, and some programs free in this way. */
+	if (bytes == 0) {
+		geiger_free(p);
+		return NULL;
+	}
+	moved = bytes > usable ? allocate_grown(usable, bytes) : geiger_malloc(bytes);
 	if (moved == NULL)
 		return NULL;
 	memcpy(moved, p, content_bytes < bytes ? content_bytes : bytes);

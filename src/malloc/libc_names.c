@@ -66,6 +66,10 @@ GG_EXPORT int posix_memalign(void **ret_p, size_t alignment, size_t bytes)
 /* glibc rounds an alignment that is no power of two up. */
 GG_EXPORT void *memalign(size_t alignment, size_t bytes)
 {
+	if (alignment > (size_t)1 << 63) { /* no power of two is that large */
+		errno = EINVAL;
+		return NULL;
+	}
 	if (alignment > (size_t)1 << 62)
 		return gg_malloc_no_memory();
 	if (alignment > 1 && (alignment & (alignment - 1)) != 0)

@@ -94,6 +94,11 @@ static inline void trace_resize(struct trace *trace, struct trace_block *block)
 	struct trace_block moved = *block;
 
 	moved.p = geiger_realloc(block->p, bytes);
+	if (bytes == 0) { /* the block is freed */
+		trace->wrong += moved.p != NULL;
+		block->p = NULL;
+		return;
+	}
 	trace->wrong += !trace_is_filled(&moved, bytes < moved.usable ? bytes : moved.usable);
 	trace_enter(trace, block, moved.p, bytes);
 }

@@ -50,6 +50,23 @@ TEST(a_thread_may_begin_with_realloc)
 	geiger_free(p);
 }
 
+TEST(a_block_that_is_resized_to_nothing_is_freed)
+{
+	/* A block of a class, a run, and a huge block. */
+	static const size_t sizes[] = { 8, 100, 20000, 1 << 20, 64 << 20 };
+
+	for (size_t i = 0; i < GG_COUNT(sizes); i++) {
+		void *p = geiger_malloc(sizes[i]), *again;
+
+		REQUIRE(p != NULL);
+		CHECK(geiger_realloc(p, 0) == NULL);
+		again = geiger_malloc(sizes[i]);
+		REQUIRE(again != NULL);
+		geiger_free(again);
+	}
+	CHECK(gg_malloc_validate() == NULL);
+}
+
 TEST(a_foreign_pointer_goes_to_the_client)
 {
 	int local[6];
