@@ -90,14 +90,14 @@ void gg_buf_append_text(struct gg_buf *buf, const char *text)
 
 void gg_buf_append_number(struct gg_buf *buf, uint64_t number)
 {
-	enum { DIGITS_MAX = 20 }; /* of 2^64 - 1 */
-	char digits[DIGITS_MAX], *first = digits + DIGITS_MAX;
+	enum { DECIMALS_MOST = 20 }; /* of 2^64 - 1 */
+	char digits[DECIMALS_MOST], *first = digits + DECIMALS_MOST;
 
 	do {
 		*--first = (char)('0' + number % 10);
 		number /= 10;
 	} while (number != 0);
-	gg_buf_append(buf, first, (size_t)(digits + DIGITS_MAX - first));
+	gg_buf_append(buf, first, (size_t)(digits + DECIMALS_MOST - first));
 }
 
 void gg_buf_append_label(struct gg_buf *buf, const char *value)

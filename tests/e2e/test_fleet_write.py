@@ -461,7 +461,8 @@ def test_wrong_clock(store, receiver):
     receiver.is_drained()
     check("a clock that is set back far repeats no slot", None if has_back else "nothing was sent",
           None if store.number(looks) == before else f"{store.number(looks):.0f} live samples, not {before:.0f}")
-    program.wait(60)
+    program.kill()
+    program.communicate()
     sender.send_signal(signal.SIGTERM)
     sender.communicate()
     receiver.kill()
@@ -479,17 +480,16 @@ def test_clock_ahead(store, receiver):
     receiver.is_drained()
     check("a clock that is set ahead loses nothing of a recording", None if sent.returncode == 0 else sent.stderr,
           *compare(store, "set-ahead", "ahead.geiger"))
-    # The sender begins when the clock is ahead already, as after a suspension, or is behind.
-    for name, shift in (("begins-ahead", "20"), ("begins-behind", "-20")):
-        recorded = subprocess.Popen([GEIGER, "record", "-q", "-o", f"{name}.geiger", "--interval", "16KiB", "--",
-                                     os.environ["FLEET_PROGRAM"], "6"], stderr=subprocess.DEVNULL)
-        wait_for(lambda: os.path.exists(f"{name}.geiger"))
-        sent = send(f"{name}.geiger", receiver, name, "--every", "1s",
-                    environment={"LD_PRELOAD": KILL, "CLOCK_SHIFT": shift})
-        recorded.wait(60)
-        receiver.is_drained()
-        check(f"a sender whose clock {name.replace('-', ' ')} of a recording loses nothing",
-              None if sent.returncode == 0 else sent.stderr, *compare(store, name, f"{name}.geiger"))
+    # The sender begins when the clock is ahead already, as after a suspension.
+    recorded = subprocess.Popen([GEIGER, "record", "-q", "-o", "begins.geiger", "--interval", "16KiB", "--",
+                                 os.environ["FLEET_PROGRAM"], "4"], stderr=subprocess.DEVNULL)
+    wait_for(lambda: os.path.exists("begins.geiger"))
+    sent = send("begins.geiger", receiver, "begins", "--every", "1s",
+                environment={"LD_PRELOAD": KILL, "CLOCK_SHIFT": "20"})
+    recorded.wait(60)
+    receiver.is_drained()
+    check("a sender whose clock begins ahead of a recording loses nothing",
+          None if sent.returncode == 0 else sent.stderr, *compare(store, "begins", "begins.geiger"))
     receiver.kill()
 
 

@@ -138,9 +138,11 @@ for rows in by_pid.values():
 check the_collections_of_each_process_are_in_the_profile watched
 
 # Two programs that have the same pid in their namespaces, and may start in the same clock tick.
+# They live until the recorder has surely seen them.
 cat >"$real_input/collecting.py" <<'END'
-import gc, sys
+import gc, sys, time
 for _ in range(int(sys.argv[1])): gc.collect()
+time.sleep(2)
 END
 containers() {
 	local run="unshare -pf pypy3 -m geiger $real_input/collecting.py"
