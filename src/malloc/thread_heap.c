@@ -10,6 +10,7 @@
 
 #include "base/assert.h"
 #include "base/atomic.h"
+#include "base/stream_list.h"
 #include "malloc/arena.h"
 #include "malloc/huge_blocks.h"
 #include "malloc/kernel_memory.h"
@@ -40,6 +41,8 @@ __thread uint32_t gg_malloc_thread_number __attribute__((tls_model("initial-exec
  */
 enum { WAITED_SHIFT = 2, FORK_SHIFT = 4 };
 static __thread uint64_t fork_locks __attribute__((tls_model("initial-exec")));
+/* How often before_fork() has taken the lock of stream_list.h; in the child it is open. */
+static __thread uint32_t stream_list_count __attribute__((tls_model("initial-exec")));
 
 static struct gg_malloc_heap *first_heap; /* of all; pushed to, never taken from */
 static uint64_t heap_count;
@@ -415,38 +418,58 @@ static void give_after_fork(struct gg_malloc_lock *lock)
 
 /*
  * No lock is held by a thread that the child does not have.  Another thread's handler may fork at
- * the same time, while its thread holds one of the locks, so this one waits for a lock only while
- * it holds none that it could give (futex_lock.h).
+ * the same time, while its thread holds one of the locks, and it will want the list of streams.  So
+ * this one waits for each lock, and for that list, only while it holds nothing that it could give
+ * (futex_lock.h).
  */
 static void before_fork(void)
 {
-	struct gg_malloc_lock *first = &gg_malloc_huge_lock, *second = &gg_malloc_arena_lock,
-			      *other;
-	uint64_t signals = gg_malloc_block_signals();
+	struct gg_malloc_lock *first = &gg_malloc_huge_lock, *second = &gg_malloc_arena_lock, *busy;
 
 	fork_locks <<= FORK_SHIFT;
 	for (;;) {
-		take_for_fork(first, true);
-		if (take_for_fork(second, false))
-			break;
-		give_after_fork(first);
-		other = first;
-		first = second;
-		second = other;
+		uint64_t signals;
+
+		gg_stream_list_lock();
+		signals = gg_malloc_block_signals();
+		busy = !take_for_fork(first, false)    ? first
+		       : !take_for_fork(second, false) ? second
+		                                       : NULL;
+		if (busy == NULL) {
+			stream_list_count++;
+			gg_malloc_restore_signals(signals);
+			return;
+		}
+		if (busy == second)
+			give_after_fork(first);
+		gg_stream_list_unlock();
+		take_for_fork(busy, true);
+		give_after_fork(busy);
+		gg_malloc_restore_signals(signals);
 	}
-	gg_malloc_restore_signals(signals);
 }
 
-static void after_fork(void)
+static void give_all_after_fork(void)
 {
 	give_after_fork(&gg_malloc_arena_lock);
 	give_after_fork(&gg_malloc_huge_lock);
 	fork_locks >>= FORK_SHIFT;
 }
 
+static void after_fork(void)
+{
+	give_all_after_fork();
+	if (stream_list_count == 0)
+		return;
+	stream_list_count--;
+	gg_stream_list_unlock();
+}
+
 static void after_fork_in_child(void)
 {
-	after_fork();
+	give_all_after_fork();
+	stream_list_count = 0;
+	gg_stream_list_reset();
 	leave_heaps_of_parent();
 }
 

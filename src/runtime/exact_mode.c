@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/fast_clock.h"
+#include "base/stream_list.h"
 #include "runtime/process.h"
 #include "runtime/syscalls.h"
 #include "runtime/thread.h"
@@ -61,15 +62,38 @@ void gg_exact_mode_before_fork(void)
 {
 	if (!gg_exact_mode_is_on() || !gg_thread_enter(&gg_thread))
 		return;
-	gg_exact_before_fork(&gg_exact_mode);
+	/* No thread waits for one of these locks while it holds another one. */
+	for (;;) {
+		gg_stream_list_lock();
+		if (gg_exact_before_fork(&gg_exact_mode))
+			break;
+		gg_stream_list_unlock();
+		gg_exact_wait_for_locks(&gg_exact_mode);
+	}
 	is_forking = true;
+}
+
+static bool end_fork(void)
+{
+	if (!is_forking)
+		return false;
+	is_forking = false;
+	gg_exact_after_fork(&gg_exact_mode);
+	return true;
 }
 
 void gg_exact_mode_after_fork(void)
 {
-	if (!is_forking)
+	if (!end_fork())
 		return;
-	is_forking = false;
-	gg_exact_after_fork(&gg_exact_mode);
+	gg_stream_list_unlock();
+	gg_thread_leave(&gg_thread);
+}
+
+void gg_exact_mode_in_child(void)
+{
+	if (!end_fork())
+		return;
+	gg_stream_list_reset();
 	gg_thread_leave(&gg_thread);
 }

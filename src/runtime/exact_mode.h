@@ -37,3 +37,4 @@ GG_COLD void gg_exact_mode_adopted(void);
 /* Handlers of pthread_atfork(): before the fork, and after it in the parent and in the child. */
 void gg_exact_mode_before_fork(void);
 void gg_exact_mode_after_fork(void);
+void gg_exact_mode_in_child(void);

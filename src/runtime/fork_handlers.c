@@ -122,7 +122,7 @@ static void in_parent(void)
 /* The locks come first: a thread that is on the sample path afterwards was there at the fork. */
 static void in_child(void)
 {
-	gg_exact_mode_after_fork();
+	gg_exact_mode_in_child();
 	gg_fork_handlers_in_child();
 }
 

@@ -127,6 +127,61 @@ static void info(void)
 	malloc_info(0, stderr);
 }
 
+/* One thread flushes all streams, another one allocates with a stream's lock held. */
+static void *flush(void *user)
+{
+	(void)user;
+	for (;;)
+		fflush(NULL);
+	return NULL;
+}
+
+static void *read_lines(void *user)
+{
+	FILE *lines = user;
+
+	for (;;) {
+		char *line = NULL;
+		size_t size = 0;
+
+		rewind(lines);
+		while (getline(&line, &size, lines) >= 0) {
+			free(line);
+			line = NULL;
+			size = 0;
+		}
+		free(line);
+	}
+	return NULL;
+}
+
+static void stream_forks(void)
+{
+	FILE *lines = tmpfile();
+	pthread_t thread;
+
+	if (lines == NULL)
+		return;
+	for (int i = 0; i < 100; i++)
+		fprintf(lines, "%*d\n", 10 * i, i);
+	pthread_create(&thread, NULL, flush, NULL);
+	pthread_create(&thread, NULL, read_lines, lines);
+	for (int i = 0; i < 500; i++) {
+		int status;
+		pid_t pid = fork();
+
+		if (pid == 0) {
+			fflush(NULL);
+			_exit(0);
+		}
+		waitpid(pid, &status, 0);
+		sum += pid > 0 && status == 0;
+	}
+	printf("stream_forks %lld\n", sum);
+	fflush(stdout);
+	_exit(0);
+}
+
 int main(int argc, char **argv)
 {
 	const char *what = argc > 1 ? argv[1] : "";
@@ -145,6 +200,8 @@ int main(int argc, char **argv)
 		fragment();
 	else if (strcmp(what, "forks") == 0)
 		forks();
+	else if (strcmp(what, "stream_forks") == 0)
+		stream_forks();
 	printf("%s %lld\n", what, sum);
 	return 0;
 }

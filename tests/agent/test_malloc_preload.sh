@@ -202,6 +202,15 @@ a_child_applies_settings_that_its_parent_was_applying() {
 	END
 }
 
+# The agent holds locks of its own at a fork if it counts all blocks.
+no_fork_waits_for_a_stream() {
+	mkdir -p "$scratch/streams"
+	timeout 60 env GEIGER_DIR="$scratch/streams" LD_PRELOAD="$library" "$program" stream_forks | grep -qx 'stream_forks 500' &&
+		timeout 60 env GEIGER_DIR="$scratch/streams" GEIGER_EXACT=1 LD_PRELOAD="$agent" "$program" stream_forks |
+		grep -qx 'stream_forks 500'
+}
+
+check "no fork waits for a stream whose owner allocates" no_fork_waits_for_a_stream
 check "malloc_info tells what each class has" malloc_info_has_classes
 check "pinned memory is known by stack, from the allocator's own numbers" pinned_memory_is_known_by_stack
 check "one flag chooses it" one_flag_chooses_it

@@ -230,7 +230,7 @@ TEST(a_fork_tells_blocks_apart_whatever_the_clocks_say)
 
 	setup(0);
 	gg_exact_allocated(&exact, &threads[0], old, 100, stacks[0], 5000);
-	gg_exact_before_fork(&exact);
+	REQUIRE(gg_exact_before_fork(&exact));
 	gg_exact_adopt(&exact, 4000);
 	gg_exact_after_fork(&exact);
 	gg_exact_allocated(&exact, &threads[0], new, 30, stacks[1], 4500);

@@ -283,10 +283,23 @@ void gg_exact_freed(struct gg_exact *exact, const struct gg_region_thread *threa
 
 /* --- fork --- */
 
-void gg_exact_before_fork(struct gg_exact *exact)
+bool gg_exact_before_fork(struct gg_exact *exact)
+{
+	uint32_t open = 0;
+
+	if (!gg_exact_live_try_lock_all(&exact->live))
+		return false;
+	if (gg_cas_acq_rel(&exact->shared_lock, &open, 1))
+		return true;
+	gg_exact_live_unlock_all(&exact->live);
+	return false;
+}
+
+void gg_exact_wait_for_locks(struct gg_exact *exact)
 {
 	gg_exact_live_lock_all(&exact->live);
 	lock_shared(&exact->shared_lock);
+	gg_exact_after_fork(exact);
 }
 
 void gg_exact_after_fork(struct gg_exact *exact)

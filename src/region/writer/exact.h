@@ -71,9 +71,14 @@ void gg_exact_put_back(struct gg_exact *exact, const struct gg_exact_block *bloc
 void gg_exact_freed(struct gg_exact *exact, const struct gg_region_thread *thread,
                     const struct gg_exact_block *block, bool is_temporary, uint64_t now_ns);
 
-/* Around fork(), in the forking thread. */
-void gg_exact_before_fork(struct gg_exact *exact);
+/*
+ * Around fork(), in the forking thread.  False: another thread has one of the locks, and this one
+ * has none.
+ */
+GG_MUST_CHECK bool gg_exact_before_fork(struct gg_exact *exact);
 void gg_exact_after_fork(struct gg_exact *exact);
+/* Waits until each lock was free once. */
+void gg_exact_wait_for_locks(struct gg_exact *exact);
 
 /* In a child of a fork that called neither. */
 void gg_exact_open_locks(struct gg_exact *exact);

@@ -304,6 +304,20 @@ uint64_t gg_exact_live_latest_ns(const struct gg_exact_live *live, uint64_t leas
 	return latest_ns;
 }
 
+bool gg_exact_live_try_lock_all(struct gg_exact_live *live)
+{
+	for (uint32_t i = 0; i < GG_EXACT_SHARDS; i++) {
+		uint32_t open = 0;
+
+		if (gg_cas_acq_rel(&live->shards[i].lock, &open, 1))
+			continue;
+		while (i-- > 0)
+			unlock_shard(&live->shards[i]);
+		return false;
+	}
+	return true;
+}
+
 void gg_exact_live_lock_all(struct gg_exact_live *live)
 {
 	for (uint32_t i = 0; i < GG_EXACT_SHARDS; i++)

@@ -25,6 +25,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/compiler.h"
+
 enum { GG_EXACT_SHARDS = 64, GG_EXACT_FIRST_SLOTS = 32 };
 
 struct gg_exact_block {
@@ -123,6 +125,7 @@ uint64_t gg_exact_live_count(const struct gg_exact_live *live);
 /* Returns the latest time of a block that ever was in the table; at least `least_ns`. */
 uint64_t gg_exact_live_latest_ns(const struct gg_exact_live *live, uint64_t least_ns);
 
-/* Around a fork: the child has all tables whole. */
+/* Around a fork: the child has all tables whole.  The first takes all locks or none. */
+GG_MUST_CHECK bool gg_exact_live_try_lock_all(struct gg_exact_live *live);
 void gg_exact_live_lock_all(struct gg_exact_live *live);
 void gg_exact_live_unlock_all(struct gg_exact_live *live);
