@@ -3,9 +3,9 @@
  * stream_list - libc's lock of its list of streams, for handlers of a fork that take other locks.
  *
  * fork() of glibc runs the handlers, and takes this lock then.  A thread in fflush(NULL) has it and
- * waits for a stream, whose owner may allocate meanwhile, as getline() does.  If a handler has taken
- * an allocator's locks before this one, all three threads wait for each other.  So a handler takes
- * this one first; fork() may take it again, because it counts.
+ * waits for a stream, whose owner may allocate meanwhile, as getline() does.  If a handler has
+ * taken an allocator's locks before this one, all three threads wait for each other.  So a handler
+ * takes this one first; fork() may take it again, because it counts.
  *
  *   gg_stream_list_lock();       before the fork, and before other locks
  *   gg_stream_list_unlock();     after it in the parent

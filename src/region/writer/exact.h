@@ -72,8 +72,8 @@ void gg_exact_freed(struct gg_exact *exact, const struct gg_region_thread *threa
                     const struct gg_exact_block *block, bool is_temporary, uint64_t now_ns);
 
 /*
- * Around fork(), in the forking thread.  False: another thread has one of the locks, and this one
- * has none.
+ * Around fork(), in the forking thread.  It returns false if another thread has one of the locks;
+ * then this one has none.
  */
 GG_MUST_CHECK bool gg_exact_before_fork(struct gg_exact *exact);
 void gg_exact_after_fork(struct gg_exact *exact);
