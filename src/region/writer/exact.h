@@ -72,10 +72,11 @@ void gg_exact_freed(struct gg_exact *exact, const struct gg_region_thread *threa
                     const struct gg_exact_block *block, bool is_temporary, uint64_t now_ns);
 
 /*
- * Around fork(), in the forking thread.  It returns false if another thread has one of the locks;
- * then this one has none.
+ * Takes all locks before a fork, in the forking thread; or none, if another thread has one of them,
+ * and returns false.
  */
 GG_MUST_CHECK bool gg_exact_before_fork(struct gg_exact *exact);
+/* Gives them, after the fork in both processes. */
 void gg_exact_after_fork(struct gg_exact *exact);
 /* Waits until each lock was free once. */
 void gg_exact_wait_for_locks(struct gg_exact *exact);
