@@ -393,9 +393,9 @@ static bool add_spans(struct gg_sent_totals *now, const struct gg_sent_totals *t
 	if (count == 0 && then->until_ns > 0) { /* a note of a version without spans */
 		const uint64_t until_s = (uint64_t)then->until_ns / GG_NS_PER_S;
 
-		spans[count++] = (struct gg_sent_row){
-			.bytes = until_s > seconds ? until_s - seconds : 0, .count = until_s
-		};
+		spans[0] = (struct gg_sent_row){ .bytes = until_s > seconds ? until_s - seconds : 0,
+			                         .count = until_s };
+		count = 1;
 	}
 	for (size_t i = 0; i < count && !is_in; i++)
 		if (spans[i].count <= slot->start_s &&
@@ -403,8 +403,10 @@ static bool add_spans(struct gg_sent_totals *now, const struct gg_sent_totals *t
 			spans[i].count = end_s;
 			is_in = true;
 		}
-	if (!is_in)
-		spans[count++] = (struct gg_sent_row){ .bytes = slot->start_s, .count = end_s };
+	if (!is_in) {
+		spans[count] = (struct gg_sent_row){ .bytes = slot->start_s, .count = end_s };
+		count++;
+	}
 	if (count > SPANS_MAX) {
 		for (size_t i = 1; i < count; i++)
 			if (spans[i].count < spans[first].count)
