@@ -236,7 +236,7 @@ def judge(line, status, fragment, done, before):
     """Each way in which an answer is bad."""
     said = done.stderr.rstrip("\n")
     if "AGENT" not in os.environ and NO_AGENT in said:
-        fragment = NO_AGENT
+        status, fragment = done.returncode, NO_AGENT
     ends_well = re.search(r"[.?\w\])]$", said)
     problems = (
         done.returncode != status and f"status {done.returncode}, not {status}",
