@@ -163,6 +163,16 @@ void gg_region_view_done(struct gg_region_view *view)
 	*view = (struct gg_region_view){ 0 };
 }
 
+/* Do both copies of the slots show the same operations? */
+static bool states_are_same(const struct gg_region_redo_slot *a,
+                            const struct gg_region_redo_slot *b, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++)
+		if (a[i].state != b[i].state)
+			return false;
+	return true;
+}
+
 /* Has no thread begun or finished an operation since the slots were read? */
 static int compare_slots(const struct source *source, const struct gg_region_view *view,
                          bool *ret_same)
@@ -176,9 +186,7 @@ static int compare_slots(const struct source *source, const struct gg_region_vie
 		status = read_table(source, &now, GG_TABLE_SLOTS, &slots, &count);
 	if (status < 0)
 		return status;
-	*ret_same = count == view->slot_count;
-	for (uint32_t i = 0; *ret_same && i < count; i++)
-		*ret_same = slots[i].state == view->slots[i].state;
+	*ret_same = count == view->slot_count && states_are_same(slots, view->slots, count);
 	free(slots);
 	return 0;
 }
@@ -186,18 +194,30 @@ static int compare_slots(const struct source *source, const struct gg_region_vie
 /*
  * Makes one attempt at a copy.  The order matters:
  *
- *   1. the slots of the redo log, because what they publish must be older than the tables
- *   2. the tables that operations change
- *   3. the slots again, to find out what changed meanwhile
- *   4. the tables that only grow, because samples and site totals refer to them
+ *   1. the slots of the redo log, for their states alone
+ *   2. the slots again, because what they publish must be older than the tables
+ *   3. the tables that operations change
+ *   4. the slots a third time, to find out what changed meanwhile
+ *   5. the tables that only grow, because samples and site totals refer to them
+ *
+ * One read alone does not say whether a slot's values belong to its state: the kernel copies in
+ * whatever order it likes, and the values may be those of the operation before.
  */
 static int copy_numbers(const struct source *source, struct gg_region_view *view)
 {
+	struct gg_region_redo_slot *before = NULL;
+	uint32_t before_count = 0;
+	bool is_same = false, is_unchanged = false;
 	int status = read_header(source, &view->header);
 
 	if (status == 0)
+		status = read_table(source, &view->header, GG_TABLE_SLOTS, &before, &before_count);
+	if (status == 0)
 		status = read_table(source, &view->header, GG_TABLE_SLOTS, &view->slots,
 		                    &view->slot_count);
+	if (status == 0)
+		is_same = states_are_same(before, view->slots, view->slot_count);
+	free(before);
 	/* Read the counts again: a published operation may name a record that is newer than the
 	 * first header. */
 	if (status == 0)
@@ -211,8 +231,8 @@ static int copy_numbers(const struct source *source, struct gg_region_view *view
 		status = read_table(source, &view->header, GG_TABLE_LIVE, &view->live,
 		                    &view->live_count);
 	if (status == 0)
-		status = compare_slots(source, view, &view->torn);
-	view->torn = !view->torn;
+		status = compare_slots(source, view, &is_unchanged);
+	view->torn = !is_same || !is_unchanged;
 	/* Records that samples and site totals refer to are older than these, so a header of now
 	 * counts them all. */
 	if (status == 0)
