@@ -250,6 +250,7 @@ static struct gg_block own_block(const struct gg_query_filter *filter,
                                  const struct gg_model_sample *sample)
 {
 	int64_t until_ns = gg_model_sample_until(filter->model, sample), least_ns;
+	int64_t end_ns = gg_model_process_end(filter->model, sample->process);
 	struct gg_heir_times heirs;
 
 	if (filter->untils != NULL && sample->free_ns == GG_TIME_NONE)
@@ -264,7 +265,8 @@ static struct gg_block own_block(const struct gg_query_filter *filter,
 		.until_least_ns = least_ns,
 		.is_first = true,
 		.is_left = sample->free_ns == GG_TIME_NONE,
-		.left_ns = gg_model_process_end(filter->model, sample->process),
+		.left_least_ns = gg_model_until_least(filter->model, sample->process, end_ns),
+		.left_ns = end_ns,
 		.heir_until_ns = heirs.until_ns > until_ns ? heirs.until_ns : INT64_MIN,
 		.heir_left_least_ns = heirs.left_least_ns,
 		.heir_left_most_ns = heirs.left_most_ns,
@@ -277,8 +279,13 @@ static void join_block(struct gg_block *block, const struct gg_block *own)
 	block->until_ns = own->until_ns > block->until_ns ? own->until_ns : block->until_ns;
 	if (own->until_least_ns > block->until_least_ns)
 		block->until_least_ns = own->until_least_ns;
-	if (own->is_left && (!block->is_left || own->left_ns > block->left_ns))
-		block->left_ns = own->left_ns;
+	if (own->is_left) {
+		block->left_least_ns = block->is_left ? later_of(block->left_least_ns,
+		                                                 own->left_least_ns)
+		                                      : own->left_least_ns;
+		block->left_ns = block->is_left ? later_of(block->left_ns, own->left_ns)
+		                                : own->left_ns;
+	}
 	block->is_left |= own->is_left;
 	block->heir_until_ns = later_of(block->heir_until_ns, own->heir_until_ns);
 	if (own->heir_left_least_ns < block->heir_left_least_ns)
@@ -627,6 +634,14 @@ static bool is_within(const struct gg_query *query, int64_t time_ns)
 	return time_ns > query->from_ns && time_ns <= query->to_ns;
 }
 
+/* Whether the window has what happened between the two times. */
+static enum answer is_between(const struct gg_query *query, int64_t least_ns, int64_t most_ns)
+{
+	if (is_within(query, least_ns) && is_within(query, most_ns))
+		return YES;
+	return most_ns > query->from_ns && least_ns <= query->to_ns ? MAYBE : NO;
+}
+
 /* True if an heir that nobody saw may have left the block, whatever its known holders did. */
 static bool may_be_left_by_heir(const struct gg_query_filter *filter, const struct gg_block *block)
 {
@@ -639,13 +654,14 @@ static bool may_be_left_by_heir(const struct gg_query_filter *filter, const stru
 
 static enum answer is_left(const struct gg_query_filter *filter, const struct gg_block *block)
 {
-	enum answer otherwise = may_be_left_by_heir(filter, block) ? MAYBE : NO;
+	enum answer otherwise = may_be_left_by_heir(filter, block) ? MAYBE : NO, answer;
 
 	if (!block->is_left)
 		return otherwise;
 	if (block->left_ns == GG_TIME_NONE) /* the time is unknown, so it counts at the end */
 		return is_at_the_end(filter) ? YES : otherwise;
-	return is_within(&filter->query, block->left_ns) ? YES : otherwise;
+	answer = is_between(&filter->query, block->left_least_ns, block->left_ns);
+	return answer != NO ? answer : otherwise;
 }
 
 bool gg_query_filter_is_of_blocks(const struct gg_query_filter *filter)
@@ -661,14 +677,6 @@ bool gg_query_filter_is_apart(const struct gg_query_filter *filter)
 	       (gg_query_filter_is_of_blocks(filter) || filter->query.metric == GG_METRIC_PINNED);
 }
 
-/* The block was freed between the two times: true if that may be inside the window. */
-static enum answer is_freed_within(const struct gg_query *query, int64_t least_ns, int64_t most_ns)
-{
-	if (is_within(query, least_ns) && is_within(query, most_ns))
-		return YES;
-	return most_ns > query->from_ns && least_ns <= query->to_ns ? MAYBE : NO;
-}
-
 /* Metrics of events: each sample counts by itself, not by its block. */
 static enum answer is_selected(const struct gg_query_filter *filter,
                                const struct gg_model_sample *sample)
@@ -681,7 +689,7 @@ static enum answer is_selected(const struct gg_query_filter *filter,
 	if (query->metric == GG_METRIC_FREED) {
 		if ((is_inherited && query->pid == 0) || !is_freed)
 			return NO;
-		return is_freed_within(query, least_ns, sample->free_ns);
+		return is_between(query, least_ns, sample->free_ns);
 	}
 	if (is_inherited || !is_within(query, sample->alloc_ns))
 		return NO;
@@ -772,6 +780,7 @@ static struct gg_block exact_block(const struct gg_query_filter *filter,
 	struct gg_heir_times heirs;
 	struct gg_block block = { .from_ns = aggregate->from_ns + aggregate_bucket(aggregate),
 		                  .until_ns = exact_until(filter, aggregate),
+		                  .left_least_ns = GG_TIME_NONE,
 		                  .left_ns = GG_TIME_NONE,
 		                  .heir_until_ns = INT64_MIN,
 		                  .heir_left_least_ns = INT64_MAX,
@@ -780,6 +789,8 @@ static struct gg_block exact_block(const struct gg_query_filter *filter,
 	if (aggregate->to_ns == GG_TIME_NONE) {
 		block.is_left = true;
 		block.left_ns = gg_model_process_end(filter->model, aggregate->process);
+		block.left_least_ns = gg_model_until_least(filter->model, aggregate->process,
+		                                           block.left_ns);
 	}
 	block.from_ns = gg_model_exact_from(aggregate, block.from_ns, block.until_ns);
 	block.until_least_ns = block.until_ns;
@@ -833,7 +844,7 @@ struct gg_block gg_query_block_of_aggregate(const struct gg_query_filter *filter
 		block.until_ns = aggregate->is_left ? block.from_ns : GG_TIME_NONE;
 		block.until_least_ns = block.until_ns;
 		block.is_left = true;
-		block.left_ns = GG_TIME_NONE;
+		block.left_least_ns = block.left_ns = GG_TIME_NONE;
 		if (aggregate->is_left && heirs.until_ns == GG_TIME_NONE)
 			block.heir_until_ns = GG_TIME_NONE;
 		return block;

@@ -504,6 +504,40 @@ TEST_WITH(scene, a_process_that_was_killed_at_an_unknown_time_may_be_gone_before
 	CHECK_EQ_DOUBLE(live_at(scene->model, 1, GG_TIME_NONE), 1000);
 }
 
+static struct gg_interval left_between(struct scene *scene, int64_t from_ns, int64_t to_ns)
+{
+	struct gg_query query;
+	struct gg_sum_up sum;
+
+	gg_query_init(&query);
+	query.metric = GG_METRIC_LEFT;
+	query.from_ns = from_ns;
+	query.to_ns = to_ns;
+	REQUIRE(gg_query_sum(scene->model, &query, &sum, &error) == 0);
+	return gg_interval_of(&sum.total, GG_BYTES, 0.95, false);
+}
+
+TEST_WITH(scene, a_window_that_cuts_the_time_of_a_kill_may_have_what_the_process_left)
+{
+	static const struct {
+		int64_t from_ns, to_ns;
+		double least, most;
+	} windows[] = {
+		{ INT64_MIN, 39, 0, 0 },   { INT64_MIN, 50, 0, 1000 },  { 50, 99, 0, 1000 },
+		{ 50, 100, 0, 1000 },      { 39, 100, 1000, 1000 },     { 100, 199, 0, 0 },
+		{ 50, 200, 1000, 2000 },   { 100, 200, 1000, 1000 },
+		{ INT64_MIN, GG_TIME_NONE, 2000, 2000 },
+	};
+
+	load_killed_child(scene);
+	for (size_t i = 0; i < sizeof(windows) / sizeof(windows[0]); i++) {
+		struct gg_interval left = left_between(scene, windows[i].from_ns, windows[i].to_ns);
+
+		CHECK_EQ_DOUBLE(left.low, windows[i].least);
+		CHECK_EQ_DOUBLE(left.high, windows[i].most);
+	}
+}
+
 TEST_WITH(scene, processes_that_ended_at_one_instant_were_live_together)
 {
 	load_three(scene, 200);
