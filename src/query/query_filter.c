@@ -280,9 +280,9 @@ static void join_block(struct gg_block *block, const struct gg_block *own)
 	if (own->until_least_ns > block->until_least_ns)
 		block->until_least_ns = own->until_least_ns;
 	if (own->is_left) {
-		block->left_least_ns = block->is_left ? later_of(block->left_least_ns,
-		                                                 own->left_least_ns)
-		                                      : own->left_least_ns;
+		block->left_least_ns = block->is_left
+		                               ? later_of(block->left_least_ns, own->left_least_ns)
+		                               : own->left_least_ns;
 		block->left_ns = block->is_left ? later_of(block->left_ns, own->left_ns)
 		                                : own->left_ns;
 	}
@@ -613,6 +613,13 @@ static bool is_at_the_end(const struct gg_query_filter *filter)
 	return filter->query.to_ns >= filter->model->end_ns;
 }
 
+/* True if the query is about the end.  A merge has no end, so any moment is before it. */
+static bool is_about_the_end(const struct gg_query_filter *filter)
+{
+	return filter->query.to_ns == GG_TIME_NONE ||
+	       (filter->model->end_ns > 0 && is_at_the_end(filter));
+}
+
 /* True if the metric selects the block. */
 enum answer { NO, MAYBE, YES };
 
@@ -652,14 +659,28 @@ static bool may_be_left_by_heir(const struct gg_query_filter *filter, const stru
 	       block->heir_left_least_ns <= filter->query.to_ns;
 }
 
+/* Nobody noted when the blocks of a sum were left: at the end, or at any time before it. */
+static enum answer is_sum_left(const struct gg_query_filter *filter, const struct gg_block *block,
+                               enum answer otherwise)
+{
+	bool is_until_the_end = block->left_least_ns == GG_TIME_NONE;
+	int64_t from_ns = filter->query.from_ns;
+
+	if (!is_about_the_end(filter))
+		return is_until_the_end && filter->model->end_ns > 0 ? otherwise : MAYBE;
+	if (from_ns == INT64_MIN || (is_until_the_end && from_ns < filter->model->end_ns))
+		return YES;
+	return MAYBE;
+}
+
 static enum answer is_left(const struct gg_query_filter *filter, const struct gg_block *block)
 {
 	enum answer otherwise = may_be_left_by_heir(filter, block) ? MAYBE : NO, answer;
 
 	if (!block->is_left)
 		return otherwise;
-	if (block->left_ns == GG_TIME_NONE) /* the time is unknown, so it counts at the end */
-		return is_at_the_end(filter) ? YES : otherwise;
+	if (block->left_ns == GG_TIME_NONE)
+		return is_sum_left(filter, block, otherwise);
 	answer = is_between(&filter->query, block->left_least_ns, block->left_ns);
 	return answer != NO ? answer : otherwise;
 }
@@ -844,7 +865,9 @@ struct gg_block gg_query_block_of_aggregate(const struct gg_query_filter *filter
 		block.until_ns = aggregate->is_left ? block.from_ns : GG_TIME_NONE;
 		block.until_least_ns = block.until_ns;
 		block.is_left = true;
-		block.left_least_ns = block.left_ns = GG_TIME_NONE;
+		block.left_ns = GG_TIME_NONE;
+		/* Only merges have sums of what was left before the end, and no times of it. */
+		block.left_least_ns = aggregate->is_left ? INT64_MIN : GG_TIME_NONE;
 		if (aggregate->is_left && heirs.until_ns == GG_TIME_NONE)
 			block.heir_until_ns = GG_TIME_NONE;
 		return block;
@@ -876,12 +899,25 @@ int64_t gg_query_filter_gone(const struct gg_query_filter *filter,
 	                heirs_of_aggregate(filter, aggregate).until_ns);
 }
 
+/* True for sums of an imported or merged profile, which are of any time of their session. */
+static bool lacks_times(const struct gg_profile_aggregate *aggregate)
+{
+	if (aggregate->is_exact || aggregate->bucket_ns != 0)
+		return false;
+	return aggregate->to_ns == aggregate->from_ns ||
+	       (aggregate->to_ns == GG_TIME_NONE && (aggregate->is_left || !aggregate->lost));
+}
+
 static bool is_placed(const struct gg_query_filter *filter,
                       const struct gg_profile_aggregate *aggregate)
 {
 	const struct gg_query *query = &filter->query;
 	int64_t bucket = aggregate_bucket(aggregate), from = aggregate->from_ns, to = from + bucket;
 
+	if (query->metric != GG_METRIC_LEFT && lacks_times(aggregate) &&
+	    !(is_about_the_end(filter) &&
+	      (query->metric == GG_METRIC_LIVE || query->from_ns == INT64_MIN)))
+		return query->metric == GG_METRIC_FREED && aggregate->to_ns == GG_TIME_NONE;
 	/* An heir that nobody saw may hold at the end what the process had freed or left. */
 	if (query->metric == GG_METRIC_LIVE && is_at_the_end(filter))
 		return (aggregate->to_ns == GG_TIME_NONE && !aggregate->is_left) ||

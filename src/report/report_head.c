@@ -537,7 +537,8 @@ void gg_report_append_title(const struct gg_report *report, const struct gg_quer
 	} else if (query->metric == GG_METRIC_LIVE || query->metric == GG_METRIC_PEAK) {
 		gg_buf_append_text(out, " at ");
 		gg_report_append_time(moment_ns, out);
-		if (moment_ns > report->model->end_ns)
+		/* A merge has no end. */
+		if (report->model->end_ns > 0 && moment_ns > report->model->end_ns)
 			gg_buf_append_text(out, " (after the end)");
 	} else if (query->from_ns != INT64_MIN || query->to_ns != GG_TIME_NONE) {
 		gg_buf_append_text(out, " from ");

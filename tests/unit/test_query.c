@@ -523,9 +523,14 @@ TEST_WITH(scene, a_window_that_cuts_the_time_of_a_kill_may_have_what_the_process
 		int64_t from_ns, to_ns;
 		double least, most;
 	} windows[] = {
-		{ INT64_MIN, 39, 0, 0 },   { INT64_MIN, 50, 0, 1000 },  { 50, 99, 0, 1000 },
-		{ 50, 100, 0, 1000 },      { 39, 100, 1000, 1000 },     { 100, 199, 0, 0 },
-		{ 50, 200, 1000, 2000 },   { 100, 200, 1000, 1000 },
+		{ INT64_MIN, 39, 0, 0 },
+		{ INT64_MIN, 50, 0, 1000 },
+		{ 50, 99, 0, 1000 },
+		{ 50, 100, 0, 1000 },
+		{ 39, 100, 1000, 1000 },
+		{ 100, 199, 0, 0 },
+		{ 50, 200, 1000, 2000 },
+		{ 100, 200, 1000, 1000 },
 		{ INT64_MIN, GG_TIME_NONE, 2000, 2000 },
 	};
 
@@ -789,6 +794,56 @@ TEST_WITH(scene, folded_rows_are_live_between_their_buckets)
 	CHECK_EQ_DOUBLE(total_of(scene), 42);
 	scene->query.metric = GG_METRIC_FREED;
 	CHECK_EQ_DOUBLE(total_of(scene), 2);
+}
+
+/* Sums of a merge: 1 byte that was freed, 10 that a process left, and 100 that are live. */
+static void load_sums_without_times(struct scene *scene)
+{
+	const struct gg_draw draw = { .sampling_interval = 1, .sample_point_count = 1 };
+	struct gg_profile_aggregate sums[] = {
+		{ .sums = gg_sums_of(&draw, 1) },
+		{ .sums = gg_sums_of(&draw, 10), .to_ns = GG_TIME_NONE, .is_left = true },
+		{ .sums = gg_sums_of(&draw, 100), .to_ns = GG_TIME_NONE },
+	};
+
+	for (size_t i = 0; i < sizeof(sums) / sizeof(sums[0]); i++) {
+		sums[i].size_class = 255;
+		sums[i].interval_bytes = 1;
+		sums[i].process = scene->made.process;
+		sums[i].stack = made_stack(&scene->made, "main>load");
+		REQUIRE(gg_profile_add_aggregate(scene->made.profile, &sums[i], &error) == 0);
+	}
+	load(scene);
+}
+
+TEST_WITH(scene, any_window_may_have_what_sums_without_times_count)
+{
+	static const struct {
+		enum gg_metric metric;
+		int64_t from_ns, to_ns;
+		double least, most;
+	} windows[] = {
+		{ GG_METRIC_ALLOCATED, INT64_MIN, GG_TIME_NONE, 111, 111 },
+		{ GG_METRIC_ALLOCATED, 5, 10, 0, 111 },
+		{ GG_METRIC_FREED, INT64_MIN, GG_TIME_NONE, 1, 1 },
+		{ GG_METRIC_FREED, 5, 10, 0, 1 },
+		{ GG_METRIC_LEFT, INT64_MIN, GG_TIME_NONE, 110, 110 },
+		{ GG_METRIC_LEFT, 5, GG_TIME_NONE, 100, 110 },
+		{ GG_METRIC_LIVE, INT64_MIN, GG_TIME_NONE, 100, 100 },
+	};
+
+	load_sums_without_times(scene);
+	for (size_t i = 0; i < sizeof(windows) / sizeof(windows[0]); i++) {
+		struct gg_interval found;
+
+		scene->query.metric = windows[i].metric;
+		scene->query.from_ns = windows[i].from_ns;
+		scene->query.to_ns = windows[i].to_ns;
+		ask(scene);
+		found = gg_interval_of(&scene->result->total, GG_BYTES, 0.95, false);
+		CHECK_EQ_DOUBLE(found.low, windows[i].least);
+		CHECK_EQ_DOUBLE(found.high, windows[i].most);
+	}
 }
 
 TEST_WITH(scene, a_raised_interval_hides_more_from_groups_without_samples)
