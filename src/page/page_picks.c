@@ -44,6 +44,7 @@ static void take_aggregate(struct gg_page_pick *pick, const struct gg_model *mod
 	pick->kind = gg_model_aggregate_kind(model, aggregate);
 	pick->born_least_ns = aggregate->from_ns + 1;
 	pick->is_left = aggregate->to_ns == GG_TIME_NONE;
+	pick->is_inherited = aggregate->is_inherited;
 	if (pick->is_left || aggregate->is_exact) {
 		pick->born_ns = times->from_ns;
 		if (pick->born_ns < pick->born_least_ns)

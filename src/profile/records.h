@@ -230,6 +230,11 @@ struct gg_profile_aggregate {
 	uint32_t heap, type;
 	/* Freed blocks of a merge: heirs that nobody saw may have left them at their end. */
 	bool may_be_left;
+	/*
+	 * Blocks of a merge whose holder inherited them.  The row of the process that allocated
+	 * them, if there is one, counts their allocation, and its free of them.
+	 */
+	bool is_inherited;
 };
 
 struct gg_profile_total {

@@ -67,7 +67,8 @@ static int add_aggregate(const struct gg_profile_aggregate *aggregate, void *con
 		sum.bytes_variance = NAN;
 	if ((aggregate->unknown_errors & 1u << GG_ALLOCATIONS) != 0)
 		sum.count_variance = NAN;
-	gg_metric_sum_add(&summary->stacks[aggregate->stack].allocated, &sum);
+	if (!aggregate->is_inherited)
+		gg_metric_sum_add(&summary->stacks[aggregate->stack].allocated, &sum);
 	if (aggregate->to_ns == GG_TIME_NONE)
 		gg_metric_sum_add(&summary->stacks[aggregate->stack].left, &sum);
 	/* Exact blocks end with their process, as samples do. */

@@ -940,6 +940,15 @@ static bool is_placed(const struct gg_query_filter *filter,
 	       is_temporary(query, aggregate) >= 0;
 }
 
+/* True if the metric is about what other rows count: inherited blocks were allocated elsewhere. */
+static bool is_of_other_rows(const struct gg_query_filter *filter,
+                             const struct gg_profile_aggregate *aggregate)
+{
+	return aggregate->is_inherited && (filter->query.metric == GG_METRIC_ALLOCATED ||
+	                                   filter->query.metric == GG_METRIC_FREED ||
+	                                   filter->query.metric == GG_METRIC_TEMPORARY);
+}
+
 /* Whether the metric counts the aggregate.  Its events count at the end of their span. */
 static enum answer is_aggregate_selected(const struct gg_query_filter *filter,
                                          const struct gg_profile_aggregate *aggregate)
@@ -1025,7 +1034,8 @@ void gg_query_filter_each(const struct gg_query_filter *filter, bool apart,
 		each_selected(filter, visit, context);
 	for (size_t i = 0; i < filter->model->aggregate_count; i++) {
 		pick.aggregate = &aggregates[i];
-		if (!gg_query_filter_has_aggregate(filter, &aggregates[i]))
+		if (!gg_query_filter_has_aggregate(filter, &aggregates[i]) ||
+		    is_of_other_rows(filter, &aggregates[i]))
 			continue;
 		answer = is_placed(filter, &aggregates[i])
 		                 ? is_aggregate_selected(filter, &aggregates[i])
@@ -1048,7 +1058,7 @@ void gg_query_filter_each_unplaced(const struct gg_query_filter *filter,
 	for (size_t i = 0; i < filter->model->aggregate_count; i++) {
 		pick.aggregate = &aggregates[i];
 		if (gg_query_filter_has_aggregate(filter, &aggregates[i]) &&
-		    !is_placed(filter, &aggregates[i]))
+		    !is_of_other_rows(filter, &aggregates[i]) && !is_placed(filter, &aggregates[i]))
 			visit(&pick, context);
 	}
 }

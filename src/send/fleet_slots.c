@@ -585,10 +585,10 @@ static void add_aggregates(struct adding *adding)
 
 		gg_model_add_aggregate(model, &tally, aggregate);
 		gg_plain_tally_of(&plain, &tally);
-		if (from_ns >= start_ns && from_ns < end_ns)
+		if (from_ns >= start_ns && from_ns < end_ns && !aggregate->is_inherited)
 			add_fold(adding, aggregate->process, aggregate->stack, GG_FLEET_ALLOCATED,
 			         &plain);
-		if (to_ns >= start_ns && to_ns < end_ns)
+		if (to_ns >= start_ns && to_ns < end_ns && !aggregate->is_inherited)
 			add_fold(adding, aggregate->process, aggregate->stack, GG_FLEET_FREED,
 			         &plain);
 		if (is_live ||

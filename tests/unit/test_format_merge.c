@@ -279,3 +279,78 @@ TEST_WITH(scene, a_merge_of_merged_profiles_counts_each_process_once)
 	CHECK_EQ_U64(collector_count, 4);
 	CHECK_EQ_U64(scene->model->process_count, 1 + 1 + 4);
 }
+
+/*
+ * A parent has ended before its children, of which the first ends before the second.  Each block
+ * has another pair of ends; nobody has a sample of the allocation of the last one.
+ */
+static void make_family(struct made_profile *made)
+{
+	const int64_t none = GG_TIME_NONE;
+	uint64_t ids[6];
+	uint32_t stack;
+
+	made_begin(made, NULL, 1, 1);
+	stack = made_stack(made, "main>load");
+	gg_profile_update_process(made->profile, made->process,
+	                          &(struct gg_profile_process){ .pid = 4711, .end_ns = 100 },
+	                          &error);
+	ids[0] = made_sample(made, stack, 1, 10, 60);
+	ids[1] = made_sample(made, stack, 2, 10, 60);
+	ids[2] = made_sample(made, stack, 4, 10, none);
+	ids[3] = made_sample(made, stack, 8, 10, 60);
+	ids[4] = made_sample(made, stack, 16, 10, none);
+	ids[5] = made_sample(made, stack, 32, 10, 60);
+	made->process = made_process(made, 4712, 50, 200);
+	made_inherited(made, stack, 1, 10, none, ids[0]);
+	made_inherited(made, stack, 4, 10, 70, ids[2]);
+	made_inherited(made, stack, 8, 10, 70, ids[3]);
+	made_inherited(made, stack, 32, 10, none, ids[5]);
+	made->process = made_process(made, 4713, 50, 300);
+	made_inherited(made, stack, 2, 10, none, ids[1]);
+	made_inherited(made, stack, 16, 10, none, ids[4]);
+	made_inherited(made, stack, 32, 10, none, ids[5]);
+	made_inherited(made, stack, 64, 10, none, ids[5] + 100);
+}
+
+static const enum gg_metric metrics[] = { GG_METRIC_ALLOCATED, GG_METRIC_FREED, GG_METRIC_LEFT,
+	                                  GG_METRIC_LIVE };
+
+TEST_WITH(scene, a_merge_has_the_sums_of_forked_processes_that_shared_blocks)
+{
+	static const double sums[] = { 63, 43, 119, 114 };
+	struct made_profile made;
+
+	make_family(&made);
+	REQUIRE(gg_model_load(&scene->model, &made.profile, 1, NULL, &error) == 0);
+	for (size_t i = 0; i < GG_COUNT(metrics); i++)
+		CHECK_EQ_DOUBLE(bytes_of(scene, metrics[i], "main;load"), sums[i]);
+	gg_model_free(scene->model);
+	add(scene, &made);
+	finish(scene);
+	for (size_t i = 0; i < GG_COUNT(metrics); i++)
+		CHECK_EQ_DOUBLE(bytes_of(scene, metrics[i], "main;load"), sums[i]);
+}
+
+TEST_WITH(scene, a_merge_of_merges_has_the_sums_of_shared_blocks)
+{
+	static const double sums[] = { 63, 43, 119, 114 };
+	struct gg_profile *part;
+	struct gg_merge *merge;
+	struct made_profile made;
+
+	make_family(&made);
+	REQUIRE(gg_profile_create_whole(&part, scratch_path("part.geiger"), &error) == 0);
+	REQUIRE(gg_merge_new(&merge, part, &(struct gg_merge_options){ 0 }, &error) == 0);
+	REQUIRE(gg_merge_add(merge, made.profile, &error) == 0);
+	gg_profile_close(made.profile);
+	REQUIRE(gg_merge_finish(merge, &error) == 0);
+	gg_merge_free(merge);
+	REQUIRE(gg_profile_finish(part, &error) == 0);
+	REQUIRE(gg_merge_add(scene->merge, part, &error) == 0);
+	gg_profile_close(part);
+	remove(scratch_path("part.geiger"));
+	finish(scene);
+	for (size_t i = 0; i < GG_COUNT(metrics); i++)
+		CHECK_EQ_DOUBLE(bytes_of(scene, metrics[i], "main;load"), sums[i]);
+}

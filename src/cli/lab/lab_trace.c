@@ -289,7 +289,7 @@ static int read_samples(struct gg_trace *trace, const struct gg_model *model,
 		double number = gg_fixed_value(aggregates[i].sums.count);
 		double bytes = gg_fixed_value(aggregates[i].sums.bytes);
 
-		if (number >= 1)
+		if (number >= 1 && !aggregates[i].is_inherited)
 			status = gg_trace_add(
 				trace,
 				&(struct gg_trace_part){

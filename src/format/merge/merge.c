@@ -113,7 +113,7 @@ static enum gg_merge_fate fate_with_heirs(const struct gg_merge *merge, enum gg_
 {
 	struct gg_merge_group *group = gg_merge_group_of(&merge->groups, held->process);
 	struct gg_heir_times times;
-	bool is_freed = fate == GG_MERGE_FREED || fate == GG_MERGE_FREED_LEFT;
+	bool is_freed = gg_merge_fate_is_freed(fate);
 
 	if (fate == GG_MERGE_LIVE || group == NULL)
 		return fate;
@@ -202,6 +202,7 @@ static int add_aggregate(const struct gg_profile_aggregate *aggregate, void *con
 	if (aggregate->is_exact && fate == GG_MERGE_LIVE)
 		fate = fate_of_stopped(merge, aggregate->process);
 	key = key_of(merge, aggregate->process, aggregate->stack, fate);
+	key.is_inherited = aggregate->is_inherited;
 	key.sure_class = sure_class(is_surely_sampled(merge, aggregate), aggregate->interval_bytes,
 	                            aggregate->size_class);
 	if (aggregate->has_kind &&
@@ -276,8 +277,11 @@ static uint32_t size_class(uint64_t size_bytes)
  * A fork shares its blocks, and each is one block: allocated once, and live while any process holds
  * it.  A process that inherited the block comes after the one that allocated it, and the block
  * moves to the row of the fate that decides.  The two may know its type from different moments, and
- * be of different groups.  Nobody counted the allocation of an orphan, so no row has an orphan that
- * was freed.
+ * be of different groups.
+ *
+ * If the process that allocated the block freed it, its row keeps the block, and a row of inherited
+ * blocks has what another process left or holds.  Nobody counted the allocation of an orphan, so it
+ * has such a row alone, and none if it was freed.
  */
 static int add_sample(const struct gg_profile_sample *sample, void *context)
 {
@@ -285,7 +289,7 @@ static int add_sample(const struct gg_profile_sample *sample, void *context)
 	struct counted_block *block = block_at(merge, block_of(sample));
 	bool is_inherited = sample->origin != 0;
 	bool is_later = is_inherited && block != NULL && block->is_counted;
-	bool is_orphan = is_inherited && !is_later;
+	bool is_orphan = is_inherited && !is_later, is_inherited_row;
 	enum gg_merge_fate fate = fate_of(merge, sample, is_orphan);
 	bool has_interval = sample->draw.scheme != GG_SCHEME_PER_ALLOCATION, is_sure;
 	struct gg_merge_part part = { .sum = weigh_sample(sample, &is_sure),
@@ -303,7 +307,17 @@ static int add_sample(const struct gg_profile_sample *sample, void *context)
 			return 0;
 		gg_merge_rows_subtract(&merge->rows, &block->key, &part.sum);
 	}
+	is_inherited_row = is_orphan || (is_later && block->key.is_inherited);
+	if (is_later && !is_inherited_row && gg_merge_fate_is_freed(block->key.fate) &&
+	    !gg_merge_fate_is_freed(fate)) {
+		key = block->key;
+		key.fate = GG_MERGE_FREED;
+		if (gg_merge_rows_add(&merge->rows, &key, &part, merge->error) < 0)
+			return merge->error->status;
+		is_inherited_row = true;
+	}
 	key = key_of(merge, sample->process, sample->stack, fate);
+	key.is_inherited = is_inherited_row;
 	key.sure_class = sure_class(is_sure, part.interval_bytes, part.size_class);
 	if (gg_merge_kinds_number(&merge->kinds, (sample->flags & GG_PROFILE_SAMPLE_MAPPING) != 0,
 	                          sample->heap, sample->type, &key.kind) < 0)

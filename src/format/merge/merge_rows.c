@@ -27,6 +27,7 @@ static int write_row(struct gg_merge_rows *rows, const struct gg_merge_row *row,
 		.lost = row->key.fate == GG_MERGE_FREED_HELD || row->key.fate == GG_MERGE_LEFT_HELD,
 		.may_be_left = row->key.fate == GG_MERGE_FREED_LEFT,
 		.is_left = row->key.fate == GG_MERGE_LEFT || row->key.fate == GG_MERGE_LEFT_HELD,
+		.is_inherited = row->key.is_inherited,
 		.size_class = row->part.size_class,
 		.interval_bytes = row->part.interval_bytes,
 		.sums = gg_row_sums_sums(sum),
@@ -70,6 +71,7 @@ static bool has_key(uint64_t index, const void *context)
 
 	return key->group == search->key->group && key->stack == search->key->stack &&
 	       key->kind == search->key->kind && key->fate == search->key->fate &&
+	       key->is_inherited == search->key->is_inherited &&
 	       key->sure_class == search->key->sure_class;
 }
 
@@ -77,10 +79,11 @@ static bool has_key(uint64_t index, const void *context)
 static struct gg_merge_row *find_row(struct gg_merge_rows *rows, const struct gg_merge_key *key)
 {
 	struct row_search search = { rows, key };
-	uint64_t hash = gg_hash_integer((uint64_t)key->stack << 32 | key->kind,
-	                                gg_map_seed(&rows->by_key) +
-	                                        ((uint64_t)key->sure_class << 40 |
-	                                         (uint64_t)key->group << 3 | (uint64_t)key->fate));
+	uint64_t hash = gg_hash_integer(
+		(uint64_t)key->stack << 32 | key->kind,
+		gg_map_seed(&rows->by_key) +
+			((uint64_t)key->sure_class << 40 | (uint64_t)key->group << 4 |
+	                 (uint64_t)key->is_inherited << 3 | (uint64_t)key->fate));
 	uint64_t index = gg_map_find(&rows->by_key, hash, has_key, &search);
 	struct gg_merge_row *row;
 

@@ -44,10 +44,17 @@ static inline enum gg_merge_fate gg_merge_fate_of_both(enum gg_merge_fate a, enu
 	                                                                 : larger;
 }
 
+/* True if the process that allocated the block has freed it. */
+static inline bool gg_merge_fate_is_freed(enum gg_merge_fate fate)
+{
+	return fate <= GG_MERGE_FREED_HELD;
+}
+
 struct gg_merge_key {
 	uint32_t group, stack; /* ids of `out` */
 	uint32_t kind;         /* a number of merge_kinds.h; 0: nobody knows it */
 	enum gg_merge_fate fate;
+	bool is_inherited; /* struct gg_profile_aggregate */
 	/*
 	 * 1 + the size class of samples that were nearly certain (GG_SURE_PROBABILITY); 0: all
 	 * others.  A row of mixed sizes does not show which part of it was certain, and the lower

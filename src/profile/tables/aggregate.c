@@ -21,7 +21,8 @@ enum {
 	AGGREGATE_TEMPORARY = 16,
 	AGGREGATE_HAS_KIND = 32,
 	AGGREGATE_MAPPING = 64,
-	AGGREGATE_MAY_BE_LEFT = 128
+	AGGREGATE_MAY_BE_LEFT = 128,
+	AGGREGATE_INHERITED = 256
 };
 
 static const struct gg_column aggregate_columns[] = {
@@ -121,6 +122,7 @@ int gg_profile_add_aggregate(struct gg_profile *profile,
 		        (aggregate->is_exact ? AGGREGATE_EXACT : 0) |
 		        (aggregate->is_temporary ? AGGREGATE_TEMPORARY : 0) |
 		        (aggregate->may_be_left ? AGGREGATE_MAY_BE_LEFT : 0) |
+		        (aggregate->is_inherited ? AGGREGATE_INHERITED : 0) |
 		        kind_bits(profile, aggregate),
 	};
 	int status = gg_record_table_insert(profile, &gg_record_table_aggregate, &row, error);
@@ -169,6 +171,7 @@ static void unpack(struct aggregate_row *row)
 	aggregate->is_exact = (row->lost & AGGREGATE_EXACT) != 0;
 	aggregate->is_temporary = (row->lost & AGGREGATE_TEMPORARY) != 0;
 	aggregate->may_be_left = (row->lost & AGGREGATE_MAY_BE_LEFT) != 0;
+	aggregate->is_inherited = (row->lost & AGGREGATE_INHERITED) != 0;
 	aggregate->has_kind = (row->lost & AGGREGATE_HAS_KIND) != 0;
 	aggregate->is_mapping = aggregate->has_kind && (row->lost & AGGREGATE_MAPPING) != 0;
 	if (!aggregate->has_kind)
