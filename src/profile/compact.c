@@ -10,6 +10,8 @@
  * with equal sums before and after any batch.
  *
  * A block that several processes hold (origin) becomes part of an aggregate when all have freed it.
+ * A counter of each process has the number of its inherited samples that went, because unseen_heirs.h
+ * counts the samples that a profile has of those that a process inherited.
  *
  * Memory    One key for each aggregate that the pass has made: about 100 bytes.
  */
@@ -72,6 +74,7 @@ struct gg_compaction {
 	enum pass pass;
 	int64_t limit_ns;       /* this pass takes what ended before this time */
 	int joins;              /* how many steps of JOIN_* are in force */
+	bool shares;            /* processes share blocks of the samples of this batch */
 	int64_t position, last; /* ids: processed so far, and the last one to process */
 	int64_t samples_done_ns, rows_done_ns; /* limits of the last completed passes */
 	struct gg_intern keys;
@@ -275,7 +278,8 @@ static int scan_samples(struct gg_profile *profile, const struct gg_compaction_r
 	struct gg_row_reader reading;
 	uint32_t count = 0;
 	int result, status = 0;
-	bool shares = gg_database_read_integer(
+
+	compaction->shares = gg_database_read_integer(
 		profile, "select exists (select 1 from sample where origin is not null)", &result);
 
 	/* A look refers to samples, so they stay as long as the profile keeps it. */
@@ -316,7 +320,7 @@ static int scan_samples(struct gg_profile *profile, const struct gg_compaction_r
 		sample.heap = gg_row_reader_id(&reading, GG_DENSE_HEAP);
 		sample.type = gg_row_reader_id(&reading, GG_DENSE_TYPE);
 		sample.flags = (uint32_t)gg_row_reader_integer(&reading, 0, UINT32_MAX);
-		if (shares) {
+		if (compaction->shares) {
 			status = compact_shared(profile, &sample, rule->bucket_ns);
 			continue;
 		}
@@ -515,6 +519,23 @@ static int write_parts(struct gg_profile *profile, struct gg_error *error)
 	return status;
 }
 
+/* Counts the sample if its process inherited it. */
+static int count_inherited(struct gg_profile *profile, int64_t id, struct gg_error *error)
+{
+	static const char sql[] = "insert into counter(process, name, value)"
+				  " select process, '" GG_PROFILE_COUNTER_COMPACTED
+				  "', 1 from sample"
+				  " where id = ?1 and origin is not null and process is not null"
+				  " on conflict(process, name) do update set value = value + 1";
+	struct gg_statement row;
+	int status = gg_statement_begin(&row, profile, GG_SQL_COUNTER_COMPACTED, sql, error);
+
+	if (status < 0)
+		return status;
+	gg_statement_integer(&row, id);
+	return gg_statement_run(&row, error);
+}
+
 static int remove_sources(struct gg_profile *profile, struct gg_error *error)
 {
 	struct gg_compaction *compaction = profile->compaction;
@@ -523,6 +544,10 @@ static int remove_sources(struct gg_profile *profile, struct gg_error *error)
 	int status = 0;
 
 	for (size_t i = 0; i < compaction->removed.length / sizeof(*ids) && status == 0; i++) {
+		if (compaction->shares)
+			status = count_inherited(profile, ids[i], error);
+		if (status < 0)
+			break;
 		status = compaction->pass == PASS_SAMPLES
 		                 ? gg_statement_begin(&row, profile, GG_SQL_SAMPLE_REMOVE,
 		                                      "delete from sample where id = ?", error)
@@ -593,6 +618,7 @@ int gg_profile_compact(struct gg_profile *profile, const struct gg_compaction_ru
 	limit_keys(compaction);
 	gg_buf_clear(&compaction->parts);
 	gg_buf_clear(&compaction->removed);
+	compaction->shares = false;
 	status = gg_database_begin(profile, error);
 	if (status == 0)
 		status = gg_database_execute(profile, "savepoint compaction", error);

@@ -137,6 +137,8 @@ struct gg_profile_line {
 #define GG_PROFILE_COUNTER_FOCUS_ASKED "millionths of a function's error asked for"
 /* The samples that an idle child held (record/process/idle_children.h). */
 #define GG_PROFILE_COUNTER_IDLE "samples held by an idle child"
+/* Samples that the process inherited and that compaction removed. */
+#define GG_PROFILE_COUNTER_COMPACTED "inherited samples that were compacted"
 /* The table of live blocks of exact counts was full from this session time on. */
 #define GG_PROFILE_COUNTER_EXACT_STOPPED "ns until frees were no longer known"
 #define GG_PROFILE_COUNTER_FOCUS_REACHED "millionths of a function's error reached"

@@ -42,6 +42,8 @@ bool gg_fork_facts_take_counter(struct gg_fork_facts *facts, const char *name, u
 		facts->has_unnoted_children = true;
 		return true;
 	}
+	if (strcmp(name, GG_PROFILE_COUNTER_COMPACTED) == 0)
+		facts->seen_count += value;
 	if (!is_idle && counter != GG_COUNT_INHERITED)
 		return false;
 	facts->is_idle |= is_idle;
@@ -54,13 +56,6 @@ void gg_fork_facts_take_inherited(struct gg_fork_facts *facts, int64_t alloc_ns)
 	if (!facts->has_alloc || alloc_ns > facts->alloc_ns)
 		facts->alloc_ns = alloc_ns;
 	facts->has_alloc = true;
-}
-
-void gg_fork_facts_take_aggregate(struct gg_fork_facts *facts,
-                                  const struct gg_profile_aggregate *aggregate)
-{
-	if (!aggregate->lost && !aggregate->is_exact)
-		facts->seen_count += aggregate->sums.sample_count;
 }
 
 static bool has_unseen(const struct gg_fork_facts *facts)

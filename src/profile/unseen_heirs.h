@@ -11,7 +11,7 @@
  * This is the one rule for such heirs.  Reports apply it to a model (query/model_heirs.h), and a
  * merge applies it to a profile (format/merge/merge_heirs.h).  The view v_timeline has it in SQL.
  *
- *   for each counter, inherited sample and aggregate:    gg_fork_facts_take_...(&facts[process])
+ *   for each counter and inherited sample:    gg_fork_facts_take_...(&facts[process])
  *   status = gg_unseen_heirs_find(&heirs, facts, count, NULL, end_ns);
  *   for each inherited sample:    status = gg_unseen_heirs_note_held(&heirs, process, block);
  *   gg_unseen_heirs_until(&heirs, process, block, from_ns, until_ns);
@@ -45,9 +45,6 @@ struct gg_fork_facts {
 bool gg_fork_facts_take_counter(struct gg_fork_facts *facts, const char *name, uint64_t value);
 /* Takes an inherited sample that was allocated by an ancestor at that time. */
 void gg_fork_facts_take_inherited(struct gg_fork_facts *facts, int64_t alloc_ns);
-/* Takes an aggregate: in a compacted profile some of its samples may be inherited. */
-void gg_fork_facts_take_aggregate(struct gg_fork_facts *facts,
-                                  const struct gg_profile_aggregate *aggregate);
 
 struct gg_unseen_heir; /* one pair of an ancestor and an heir */
 

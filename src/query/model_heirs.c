@@ -45,9 +45,6 @@ static void read_samples(const struct gg_model *model, struct gg_fork_facts *fac
 		if ((first->flags & GG_MODEL_INHERITED) == 0)
 			gg_fork_facts_take_inherited(&facts[sample->process], first->alloc_ns);
 	}
-	for (size_t i = 0; i < model->aggregate_count; i++)
-		gg_fork_facts_take_aggregate(&facts[model->aggregates[i].process],
-		                             &model->aggregates[i]);
 }
 
 static int note_held(struct gg_unseen_heirs *heirs, const struct gg_model *model)

@@ -842,7 +842,8 @@ static struct gg_heir_times heirs_of_aggregate(const struct gg_query_filter *fil
 {
 	int64_t gone_ns = own_gone(filter, aggregate);
 
-	if (gone_ns == GG_TIME_NONE || !aggregate->lost)
+	/* A merge has found them already: rows without the mark are not theirs. */
+	if (gone_ns == GG_TIME_NONE || !(aggregate->lost || aggregate->bucket_ns > 0))
 		return gg_heir_times_none();
 	return gg_unseen_heirs_until(&filter->heirs, aggregate->process, UINT32_MAX,
 	                             aggregate->from_ns, gone_ns);

@@ -70,6 +70,14 @@ static struct gg_interval interval(const struct gg_model *model, enum gg_metric 
 	return gg_interval_of(&sum.total, GG_BYTES, 0.95, false);
 }
 
+static void check(const struct gg_model *model, enum gg_metric metric, double low, double high)
+{
+	struct gg_interval found = interval(model, metric, INT64_MIN, GG_TIME_NONE);
+
+	CHECK_EQ_DOUBLE(found.low, low);
+	CHECK_EQ_DOUBLE(found.high, high);
+}
+
 static void check_left(const struct gg_model *model, int64_t from_ns, int64_t to_ns, double most)
 {
 	struct gg_interval left = interval(model, GG_METRIC_LEFT, from_ns, to_ns);
@@ -164,11 +172,11 @@ static void add_sum(struct family *family, struct gg_profile_aggregate aggregate
 	REQUIRE(gg_profile_add_aggregate(family->made.profile, &aggregate, &error) == 0);
 }
 
-/* Compaction takes blocks that all holders have freed, so no heir extends them. */
-TEST(the_view_ends_compacted_sums_with_their_process_whatever_their_kind)
+TEST(an_heir_may_hold_what_was_compacted)
 {
 	for (int is_lost = 0; is_lost < 2; is_lost++) {
 		struct family family;
+		struct gg_model *model;
 
 		begin(&family, END_NS);
 		add_sum(&family, (struct gg_profile_aggregate){ .from_ns = 0,
@@ -177,8 +185,47 @@ TEST(the_view_ends_compacted_sums_with_their_process_whatever_their_kind)
 		                                                .has_kind = true,
 		                                                .lost = is_lost });
 		count(&family, "forked processes that were not noted", family.parent, 1);
-		CHECK_EQ_DOUBLE(possible(&family, "max", FREED_NS + 10000000), is_lost ? 1000 : 0);
-		gg_profile_close(family.made.profile);
+		CHECK_EQ_DOUBLE(possible(&family, "max", FREED_NS + 10000000), 1000);
+		model = load(&family);
+		check(model, GG_METRIC_LIVE, 0, 1000);
+		check_left(model, INT64_MIN, GG_TIME_NONE, 1000);
+		CHECK_EQ_DOUBLE(interval(model, GG_METRIC_LIVE, INT64_MIN, FREED_NS + 1).high,
+		                1000);
+		gg_model_free(model);
+	}
+}
+
+/* Everything that the child inherited was known until it was compacted. */
+TEST(compacted_blocks_of_a_known_holder_have_no_unseen_heirs)
+{
+	static const struct gg_compaction_rule rule = { .keep_ns = 1,
+		                                        .bucket_ns = 1000,
+		                                        .age_buckets = 4,
+		                                        .row_max = 100,
+		                                        .batch_count = 100 };
+
+	for (uint64_t inherited = 1; inherited <= 2; inherited++) {
+		struct family family;
+		struct gg_model *model;
+		uint64_t block;
+
+		begin(&family, END_NS);
+		family.made.process = family.parent;
+		block = made_sample(&family.made, made_stack(&family.made, "main>load"), 1000, 10,
+		                    FREED_NS);
+		family.made.process = family.child;
+		made_inherited(&family.made, made_stack(&family.made, "main>load"), 1000, 10,
+		               FREED_NS + 1, block);
+		/* Blocks of its own say nothing about those that it inherited. */
+		made_sample(&family.made, made_stack(&family.made, "main>load"), 10, FREED_NS,
+		            FREED_NS + 1);
+		count(&family, "samples inherited", family.child, inherited);
+		while (gg_profile_compact(family.made.profile, &rule, END_NS, &error) > 0)
+			;
+		model = load(&family);
+		CHECK_EQ_U64(model->sample_count, 0);
+		check(model, GG_METRIC_LIVE, 0, inherited == 1 ? 0 : 1000);
+		gg_model_free(model);
 	}
 }
 
@@ -219,14 +266,6 @@ static struct gg_model *merge(struct family *family)
 	gg_profile_close(family->made.profile);
 	remove(scratch_path("out.geiger"));
 	return model;
-}
-
-static void check(const struct gg_model *model, enum gg_metric metric, double low, double high)
-{
-	struct gg_interval found = interval(model, metric, INT64_MIN, GG_TIME_NONE);
-
-	CHECK_EQ_DOUBLE(found.low, low);
-	CHECK_EQ_DOUBLE(found.high, high);
 }
 
 TEST(a_merge_has_what_an_heir_that_lives_on_may_hold)

@@ -197,7 +197,7 @@ static int add_aggregate(const struct gg_profile_aggregate *aggregate, void *con
 		                         .count_skew = aggregate->count_skew,
 		                         .bytes_skew = aggregate->bytes_skew,
 		                         .unknown_errors = aggregate->unknown_errors };
-	if (aggregate->lost || aggregate->is_exact)
+	if (aggregate->lost || aggregate->is_exact || aggregate->bucket_ns > 0)
 		fate = fate_with_heirs(merge, fate, &held);
 	if (aggregate->is_exact && fate == GG_MERGE_LIVE)
 		fate = fate_of_stopped(merge, aggregate->process);

@@ -50,15 +50,6 @@ static int count_sample(const struct gg_profile_sample *sample, void *context)
 	return 0;
 }
 
-static int count_aggregate(const struct gg_profile_aggregate *aggregate, void *context)
-{
-	struct gg_fork_facts *facts = facts_of(context, aggregate->process);
-
-	if (facts != NULL)
-		gg_fork_facts_take_aggregate(facts, aggregate);
-	return 0;
-}
-
 static int note_held(const struct gg_profile_sample *sample, void *context)
 {
 	struct gg_merge_heirs *heirs = context;
@@ -87,8 +78,6 @@ static int find_heirs(struct gg_merge_heirs *heirs, struct gg_profile *profile,
 {
 	int status = gg_profile_each_sample(profile, count_sample, heirs, error);
 
-	if (status == 0)
-		status = gg_profile_each_aggregate(profile, count_aggregate, heirs, error);
 	if (status < 0)
 		return status;
 	note_ends(heirs);
