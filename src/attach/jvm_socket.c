@@ -372,6 +372,12 @@ static int judge_reply(const char *reply, const char *place, struct gg_error *er
 	if (strncmp(reply, "0\n", 2) == 0 &&
 	    (code != NULL ? strncmp(code + 13, "0", 1) == 0 : rest[0] == '\0' || rest[0] == '0'))
 		return 0;
+	/* The VM tells nothing but the number, and the adapter writes its reason to stderr. */
+	if (code != NULL)
+		return gg_error_set(error, -EIO, place,
+		                    "Its own stderr has the reason, in a line of libgeiger-jvm.",
+		                    "its VM loaded the adapter, which could not begin (%.*s)",
+		                    (int)strcspn(rest, "\n"), rest);
 	rest = rest[0] != '\0' ? rest : reply;
 	return gg_error_set(error, -EIO, place, "Its own stderr may have the reason.",
 	                    "its VM did not load the adapter: %.*s", (int)strcspn(rest, "\n"),

@@ -9,6 +9,7 @@
 
 #include "attach/jvm_socket.h"
 #include "base/buf.h"
+#include "record/diagnose/agent_presence.h"
 
 enum { OPTIONS_MAX = 1000 }; /* of an agent, by the VM's protocol */
 
@@ -71,6 +72,24 @@ static int write_options(struct gg_buf *options, const struct gg_attach_options 
 	                                                     "the directory's name is too long");
 }
 
+/*
+ * An agent that was detached stays loaded, and the adapter belongs to it.  It records nothing until
+ * an agent attaches again, and the VM passes no reason on.
+ */
+static int explain_detached(pid_t pid, int status, struct gg_error *error)
+{
+	char place[64];
+
+	if (status != -EIO || !gg_agent_presence_is_mapped((uint32_t)pid, "geiger-agent", false) ||
+	    gg_agent_presence_is_mapped((uint32_t)pid, ".region", true))
+		return status;
+	snprintf(place, sizeof(place), "process %d", (int)pid);
+	return gg_error_set(error, status, place,
+	                    "Attach without --only jvm: that shows Java objects as well.",
+	                    "its agent was detached, and the adapter in its VM cannot record "
+	                    "without it");
+}
+
 int gg_attach_jvm(pid_t pid, const char *agent, const struct gg_attach_options *given,
                   struct gg_error *error)
 {
@@ -97,7 +116,9 @@ int gg_attach_jvm(pid_t pid, const char *agent, const struct gg_attach_options *
 		        "geiger: a VM from JDK 21 on warns of the agent in lines on the program's "
 		        "own stderr, unless it runs with -XX:+EnableDynamicAgentLoading\n");
 	status = gg_jvm_socket_load(&facts, gg_buf_text(&adapter), gg_buf_text(&options), error);
-	if (status == 0 && !given->quiet)
+	if (status < 0)
+		return explain_detached(pid, status, error);
+	if (!given->quiet)
 		fprintf(stderr,
 		        "geiger: process %d (%s) samples its Java objects: 'geiger report %d' shows "
 		        "them, 'geiger control %d off' ends it\n",

@@ -581,6 +581,10 @@ def several(jdk):
           words == ["Java objects are shown"] * 2 + ["no Java objects are shown"], done, refused)
     for program in programs:
         run([GEIGER, "detach", str(program.pid)])
+    again = run([GEIGER, "attach", "--only", "jvm", str(programs[0].pid)])
+    check(f"{jdk.name}_a_detached_agent_is_named_where_its_adapter_cannot_begin", again.returncode == 1 and
+          b"its agent was detached" in again.stderr and b"Attach without --only jvm" in again.stderr, again)
+    for program in programs:
         program.communicate(timeout=SECONDS)
     os.unlink(name)
 

@@ -16,7 +16,7 @@
 
 #include "test.h"
 
-enum behavior { GOOD, REFUSES, BABBLES, ASKED };
+enum behavior { GOOD, REFUSES, BABBLES, CANNOT_BEGIN, ASKED };
 
 static struct sockaddr_un address_of(pid_t pid)
 {
@@ -58,6 +58,8 @@ static void answer(int listener, enum behavior behavior)
 		reply = "1\nnot what the test sent\n";
 	else if (behavior == REFUSES)
 		reply = "0\nit has no wish to\n";
+	else if (behavior == CANNOT_BEGIN)
+		reply = "0\nreturn code: -1\n";
 	else if (behavior == BABBLES)
 		reply = "no number";
 	/* In two parts, as a reply may come. */
@@ -124,12 +126,15 @@ static struct result load(enum behavior behavior)
 TEST(a_vm_loads_the_agent_or_says_why_not)
 {
 	struct result good = load(GOOD), refuses = load(REFUSES), babbles = load(BABBLES);
+	struct result cannot = load(CANNOT_BEGIN);
 
 	CHECK_MSG(good.status == 0, "%s", good.error.message);
 	CHECK_EQ_I64(refuses.status, -EIO);
 	CHECK_CONTAINS(refuses.error.message, "it has no wish to");
 	CHECK_EQ_I64(babbles.status, -EIO);
 	CHECK_CONTAINS(babbles.error.message, "no number");
+	CHECK_EQ_I64(cannot.status, -EIO);
+	CHECK_CONTAINS(cannot.error.message, "could not begin (return code: -1)");
 }
 
 TEST(a_vm_that_has_no_socket_yet_is_asked_for_it)
