@@ -2,6 +2,7 @@
 #include "send/receiver.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -131,4 +132,13 @@ int gg_receiver_parse(struct gg_receiver *ret_receiver, const char *url, struct 
 		return refuse("it has no valid path", error);
 	*ret_receiver = receiver;
 	return 0;
+}
+
+void gg_receiver_address(const struct gg_receiver *receiver, char *ret_text, size_t capacity)
+{
+	bool has_brackets = strchr(receiver->host, ':') != NULL; /* IPv6 */
+
+	snprintf(ret_text, capacity, "http%s://%s%s%s:%s%.*s", receiver->is_secure ? "s" : "",
+	         has_brackets ? "[" : "", receiver->host, has_brackets ? "]" : "", receiver->port,
+	         (int)strcspn(receiver->path, "?"), receiver->path);
 }

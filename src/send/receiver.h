@@ -25,6 +25,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "base/compiler.h"
 #include "base/error.h"
@@ -51,3 +52,9 @@ struct gg_receiver {
 /* -EINVAL: not such a URL. */
 GG_MUST_CHECK int gg_receiver_parse(struct gg_receiver *ret_receiver, const char *url,
                                     struct gg_error *error);
+
+/*
+ * Writes the address to which requests go, for messages: "http://localhost:4318/v1/profiles".  It
+ * leaves out a query, which may have a key.
+ */
+void gg_receiver_address(const struct gg_receiver *receiver, char *ret_text, size_t capacity);

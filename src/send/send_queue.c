@@ -27,6 +27,7 @@ enum {
 	NUMBER_DIGITS = 16,     /* in the name of a file */
 	RETRY_AFTER_MAX = 3600, /* seconds */
 	DOUBLINGS_MAX = 20,
+	RECEIVER_MAX = 200, /* of its name in a message */
 };
 #define BODY_HEAD "geiger-send 1 %08" PRIx32 " %016" PRIx64 "\n"
 enum { BODY_HEAD_BYTES = 40 };
@@ -582,14 +583,24 @@ static uint64_t backoff_ns(struct gg_send_queue *queue, const struct gg_send_ans
 	return (uint64_t)wait_ns;
 }
 
+/* "the receiver at http://localhost:4318/v1/profiles", for the begin of a message. */
+static void name_receiver(const struct gg_send_queue *queue, char *ret_text, size_t capacity)
+{
+	bool has_address = queue->options.receiver != NULL;
+
+	snprintf(ret_text, capacity, "the receiver%s%.160s", has_address ? " at " : "",
+	         has_address ? queue->options.receiver : "");
+}
+
 static void begin_wait(struct gg_send_queue *queue, const struct gg_send_answer *answer,
                        uint64_t now_ns)
 {
-	char text[300];
+	char receiver[RECEIVER_MAX], text[512];
 
 	if (queue->failure_count == 0) {
 		queue->outage_ns = now_ns;
-		snprintf(text, sizeof(text), "the receiver does not take profiles: %s",
+		name_receiver(queue, receiver, sizeof(receiver));
+		snprintf(text, sizeof(text), "%s does not take profiles: %s", receiver,
 		         answer->text);
 		tell(queue, text);
 	}
@@ -600,12 +611,13 @@ static void begin_wait(struct gg_send_queue *queue, const struct gg_send_answer 
 
 static void end_outage(struct gg_send_queue *queue, uint64_t now_ns)
 {
-	char text[200];
+	char receiver[RECEIVER_MAX], text[300];
 
 	if (queue->failure_count > 0) {
-		snprintf(text, sizeof(text),
-		         "the receiver takes profiles again, after %.0f s; %zu wait",
-		         (double)(now_ns - queue->outage_ns) * 1e-9, queue->waiting.count - 1);
+		name_receiver(queue, receiver, sizeof(receiver));
+		snprintf(text, sizeof(text), "%s takes profiles again, after %.0f s; %zu wait",
+		         receiver, (double)(now_ns - queue->outage_ns) * 1e-9,
+		         queue->waiting.count - 1);
 		tell(queue, text);
 	}
 	queue->failure_count = 0;
@@ -615,9 +627,10 @@ static void end_outage(struct gg_send_queue *queue, uint64_t now_ns)
 static void tell_rejected(struct gg_send_queue *queue, const struct gg_send_item *item,
                           const struct gg_send_answer *answer, const char *what)
 {
-	char text[512];
+	char receiver[RECEIVER_MAX], text[600];
 
-	snprintf(text, sizeof(text), "the receiver rejected %s%.200s: %s", what, item->about,
+	name_receiver(queue, receiver, sizeof(receiver));
+	snprintf(text, sizeof(text), "%s rejected %s%.200s: %s", receiver, what, item->about,
 	         answer->text);
 	tell(queue, text);
 }

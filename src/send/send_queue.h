@@ -92,6 +92,7 @@ struct gg_send_queue_options {
 	 * ends the opening; NULL: bodies that were not committed go.
 	 */
 	int (*is_committed)(const char *owner, uint64_t number, void *context);
+	const char *receiver; /* its address, for messages; the caller keeps it.  NULL: none */
 	/* Called for what a user should know: losses, doubts, the begin and end of an outage. */
 	void (*tell)(const char *text, void *context);
 	/* True ends gg_send_queue_pump() after the current attempt; NULL: never. */

@@ -365,6 +365,8 @@ static int open_queue(struct sender *sender)
 	GG_CLEANUP(gg_buf_done) struct gg_buf path = { 0 };
 	int status;
 
+	gg_receiver_address(options->facts.receiver, sender->address, sizeof(sender->address));
+	queue.receiver = sender->address;
 	if (options->state != NULL) {
 		status = gg_send_state_open(options->state, options->facts.receiver,
 		                            options->target, options->capacity_bytes, &path,

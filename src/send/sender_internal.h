@@ -63,8 +63,10 @@ struct sender {
 	struct gg_sender_result *result;
 	struct gg_error *error;
 	struct gg_send_queue *queue;
-	struct gg_live_names *names;      /* of profiles that are being recorded */
-	struct gg_known_symbols *symbols; /* of the processes so far */
+	char address[GG_RECEIVER_HOST_MAX +
+	             GG_RECEIVER_PATH_MAX]; /* the receiver's, for messages */
+	struct gg_live_names *names;        /* of profiles that are being recorded */
+	struct gg_known_symbols *symbols;   /* of the processes so far */
 	struct gg_send_workspace *workspace;
 	int state_fd;                   /* of the directory; -1: memory */
 	int signal_fd;                  /* -1: none */

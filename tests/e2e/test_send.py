@@ -222,7 +222,8 @@ def misbehaving():
         port = receiver.port
     result = send("one.geiger", "--to", f"http://127.0.0.1:{port}", "--state", "absent", "--flush", "1")
     check("an_absent_receiver_is_told", expect(result.returncode == 1 and "1 waits for the next sender" in result.stderr,
-                                               result.stderr))
+                                               result.stderr),
+          expect(f"the receiver at http://127.0.0.1:{port}/v1development/profiles does not take" in result.stderr, result.stderr))
     with Receiver(port) as receiver:
         result = send("one.geiger", "--to", f"http://127.0.0.1:{port}", "--state", "absent")
         check("the_next_sender_sends_what_waits", expect(result.returncode == 0, result.stderr),

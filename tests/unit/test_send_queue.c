@@ -64,6 +64,7 @@ static struct gg_send_queue *open_queue(const char *directory, uint64_t capacity
 		                                       .seed = 1,
 		                                       .deliver = deliver,
 		                                       .is_committed = is_committed,
+		                                       .receiver = "http://h:1/x",
 		                                       .tell = hear };
 	struct gg_send_queue *queue = NULL;
 
@@ -232,7 +233,8 @@ TEST(waits_double_up_to_a_minute_and_then_stay)
 		now_ns += wait_ns + GG_NS_PER_S / 10;
 	}
 	CHECK(gg_send_queue_pump(queue, now_ns, UINT64_MAX) == UINT64_MAX);
-	CHECK(strstr(world.told, "takes profiles again") != NULL);
+	CHECK_CONTAINS(world.told, "the receiver at http://h:1/x does not take profiles: ");
+	CHECK_CONTAINS(world.told, "the receiver at http://h:1/x takes profiles again");
 	gg_send_queue_free(queue);
 }
 
