@@ -384,6 +384,7 @@ static void write_side(const struct gg_model *model, const char *name, const cha
 	gg_json_text(json, "title", title);
 	gg_json_text(json, "command", model->sessions[0].command);
 	gg_json_integer(json, "samples", model->sample_total);
+	gg_json_bool(json, "is_exact", gg_model_is_exact(model));
 	gg_json_number(json, "interval_bytes", gg_model_interval(model, 0));
 	gg_json_number(json, "duration_ns", (double)model->end_ns);
 	gg_json_open(json, "notes", '[');

@@ -127,6 +127,7 @@ int gg_page_meta_write(struct gg_page_run *run, struct gg_json *json)
 	gg_json_integer(json, "dropped", summary.dropped_count);
 	gg_json_number(json, "confidence", options->confidence);
 	gg_json_bool(json, "is_unprofiled", is_unprofiled);
+	gg_json_bool(json, "is_exact", gg_model_is_exact(run->model));
 	gg_json_bool(json, "has_history", gg_model_has_history(run->model));
 	gg_json_number(json, "watched_ns",
 	               options->watched_from_ns > 0 ? (double)options->watched_from_ns : NAN);

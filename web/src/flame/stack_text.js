@@ -2,9 +2,9 @@
 //
 // stack_text - a frame of the graph as text, for the tooltip and the clipboard.  Pure.
 
-import { figureText } from '../model/figure.js';
+import { figureText, samplesText } from '../model/figure.js';
 import { figureOf } from '../model/groups.js';
-import { moduleOf } from '../model/profile.js';
+import { isExact, moduleOf } from '../model/profile.js';
 import { shareText as shareOf } from '../model/share.js';
 import { BYTES, COUNT } from '../model/tally.js';
 import { runsOf, selfRunsOf } from '../model/tree.js';
@@ -56,7 +56,8 @@ export function viaText(tree, node) {
 function textOfRuns({ selection }, runs, discovered) {
 	const figure = figureOf(selection, runs, discovered);
 
-	return figureText(figure, selection.unit === 'bytes' ? BYTES : COUNT, figure.samples);
+	return figureText(figure, selection.unit === 'bytes' ? BYTES : COUNT,
+		samplesText(figure.samples, isExact(selection.profile)));
 }
 
 /** "12.3 %" of the root; "< 0.1 %". @param {CallTree} tree @param {CallNode} node */

@@ -14,6 +14,7 @@ import { figureText } from '../model/figure.js';
 import { matcher } from '../model/matcher.js';
 import { hasFewSamples } from '../model/select.js';
 import { shareText } from '../model/share.js';
+import { shortNames } from '../model/short_names.js';
 import { element, fill, sharpen } from '../shell/dom.js';
 import { patternOf } from './answer.js';
 import { treeOf } from './call_tree.js';
@@ -27,6 +28,9 @@ import { withValues } from './question.js';
 
 /** The command folds branches below 1 % by default; a graph has room for more of them. */
 const FOLD = '0.1';
+
+/** The most letters of a module in the legend, unless more tell it from another one. */
+const LEGEND_LETTERS = 16;
 
 /** @param {any} node @returns {FleetNode} */
 const own = (node) => node;
@@ -76,10 +80,12 @@ export async function showFlame(host, context) {
 		commandLine('tree', question));
 
 	function legend() {
-		return element('div', { class: 'legend' }, ranked.slice(0, COLOUR_COUNT).map((module, i) =>
-			element('span', { title: profile.moduleNames[module] },
+		const names = ranked.slice(0, COLOUR_COUNT).map((module) => profile.moduleNames[module]);
+
+		return element('div', { class: 'legend' }, shortNames(names, LEGEND_LETTERS).map((text, i) =>
+			element('span', { title: names[i] },
 				element('i', { style: { background: `var(--m${i})` } }),
-				element('b', {}, profile.moduleNames[module]))));
+				element('b', {}, text))));
 	}
 
 	/** @param {FleetNode} node */

@@ -131,5 +131,5 @@ export function figureColumn(title, rows, figure, quantity) {
 	const most = mostOf(figures);
 	const column = Math.max(0, ...figures.map(({ estimate }) => estimate));
 
-	return { title, class: 'figures', cell: (row) => figureCell(figure(row), quantity, most, column) };
+	return { title, class: 'figures', cell: (row) => figureCell(figure(row), quantity, most, false, column) };
 }

@@ -141,17 +141,20 @@ function errorText(figure, quantity, most) {
 const WIDE = 30;
 
 /**
+ * "41 samples"; of exact counts "41 allocations", as reports say.
+ *
  * @param {number} count
+ * @param {boolean} [isExact]
  */
-export function samplesText(count) {
-	return `${count} sample${count === 1 ? '' : 's'}`;
+export function samplesText(count, isExact = false) {
+	return `${count} ${isExact ? 'allocation' : 'sample'}${count === 1 ? '' : 's'}`;
 }
 
 /**
  * 'estimate ± error, n samples'; n may be left out.
  * @param {Figure} figure
  * @param {number} quantity
- * @param {number} [samples]
+ * @param {number | string} [samples] how many there are, or what samplesText() says about them
  * @param {number} [most] the largest estimate of a column, whose rows have one unit and number of
  *                        decimals, so that they can be ranked by eye; undefined: no column
  */
@@ -163,7 +166,9 @@ export function figureText(figure, quantity, samples, most) {
 
 		return inForm(value, form) + form.unit.name;
 	};
-	const tail = samples === undefined ? '' : `, ${samplesText(samples)}`;
+	const tail = samples === undefined
+		? ''
+		: `, ${typeof samples === 'number' ? samplesText(samples) : samples}`;
 
 	if (figure.isUnknown)
 		return `${text(estimate)} (error not known)${tail}`;

@@ -4,7 +4,7 @@
 // Pure.
 
 import { changeText, figureText, timeText } from './figure.js';
-import { moduleOf } from './profile.js';
+import { isExact, moduleOf } from './profile.js';
 import { BYTES, COUNT } from './tally.js';
 
 /**
@@ -37,9 +37,16 @@ export function figureOfTriple(triple) {
 	};
 }
 
-/** "236 MiB (215-258), 471 samples". @param {LeakRow} row */
-export function liveText(row) {
-	return figureText(figureOfTriple(row.live_bytes), BYTES, row.samples);
+/**
+ * "236 MiB (215-258), 471 samples".  With exact counts each allocation is a sample, and the evidence
+ * has their number.
+ *
+ * @param {Profile} profile
+ * @param {LeakRow} row
+ */
+export function liveText(profile, row) {
+	return figureText(figureOfTriple(row.live_bytes), BYTES,
+		isExact(profile) ? undefined : row.samples);
 }
 
 /**
@@ -180,7 +187,7 @@ export function leakText(profile, row) {
 	const types = typesText(row);
 
 	return (
-		`${row.class}  ${liveText(row)}\n    ${evidenceOf(row).join('; ')}\n` +
+		`${row.class}  ${liveText(profile, row)}\n    ${evidenceOf(row).join('; ')}\n` +
 		`${types ? `    ${types}\n` : ''}${lines.join('\n')}\n`
 	);
 }

@@ -220,6 +220,9 @@ export function makeProfile(data) {
 	return profile;
 }
 
+/** Whether every allocation was counted (`geiger record --exact`). @param {{ meta: Json }} profile */
+export const isExact = ({ meta }) => meta?.is_exact === true;
+
 /** @param {Json} data */
 const isLacking = ({ meta }) => meta?.is_incomplete === true || meta?.lacks_java_objects === true;
 

@@ -5,7 +5,8 @@
 import { append, element, fill } from './dom.js';
 import { attachFact } from '../model/attaches.js';
 import { BYTES, COUNT } from '../model/tally.js';
-import { figureText, numberText, tickText, timeText } from '../model/figure.js';
+import { figureText, numberText, samplesText, tickText, timeText } from '../model/figure.js';
+import { isExact } from '../model/profile.js';
 import { headText, looksOf } from '../model/why.js';
 import { hasLeft } from '../model/window.js';
 
@@ -160,14 +161,16 @@ function highestText(highest) {
 export function drawTitle(host, store) {
 	const { meta } = store.profile;
 	const command = meta.command ?? meta.title ?? '';
+	const counted = isExact(store.profile);
 	const says = [
 		typeof meta.duration_ns === 'number' && timeText(meta.duration_ns),
 		meta.host && `on ${meta.host}`,
-		meta.interval_bytes > 0 && `every ${intervalText(meta)}`,
-		meta.scheme && `by ${meta.scheme}`,
+		counted && 'exact',
+		!counted && meta.interval_bytes > 0 && `every ${intervalText(meta)}`,
+		!counted && meta.scheme && `by ${meta.scheme}`,
 		...heldTexts(meta.held),
-		typeof meta.samples === 'number' && `${meta.samples} samples`,
-		typeof meta.confidence === 'number' && `${Math.round(meta.confidence * 100)} % intervals`,
+		typeof meta.samples === 'number' && samplesText(meta.samples, counted),
+		!counted && typeof meta.confidence === 'number' && `${Math.round(meta.confidence * 100)} % intervals`,
 	].filter(Boolean);
 
 	fill(host, element('span', { class: 'command', title: command }, command));

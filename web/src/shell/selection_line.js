@@ -4,6 +4,7 @@
 // something.
 
 import { figureText, numberText, samplesText, timeText } from '../model/figure.js';
+import { isExact } from '../model/profile.js';
 import { BYTES, COUNT } from '../model/tally.js';
 import { lookAt, momentText } from '../model/pinned.js';
 import { matchesOf } from '../model/search.js';
@@ -59,7 +60,7 @@ function drawCompared(host, { profile, state }) {
 				{ class: 'selected' },
 				`${METRIC_TEXTS[diff.metric].title} in ${String(diff.after?.title ?? 'after')}: `,
 				element('b', {}, figureText(figureOfTriple(diff.total?.after), diff.quantity)),
-				`, ${samplesText(diff.samplesAfter)}`,
+				`, ${samplesText(diff.samplesAfter, isExact(profile))}`,
 			),
 		);
 }
@@ -116,7 +117,7 @@ export function drawSelectionLine(host, store, view) {
 	const quantity = state.unit === 'bytes' ? BYTES : COUNT;
 	const figure = figureOfAll(selection);
 	const metric = /** @type {import('./state.js').Metric} */ (selection.metric);
-	const unseen = metric === 'pinned' ? 0 : profile.meta.unseen_bytes;
+	const unseen = metric === 'pinned' || isExact(profile) ? 0 : profile.meta.unseen_bytes;
 
 	fill(
 		host,
@@ -125,7 +126,7 @@ export function drawSelectionLine(host, store, view) {
 			{ class: 'selected', title: METRIC_TEXTS[metric].says },
 			`${METRIC_TEXTS[metric].title} ${withinText(store)}${windowText(store)}: `,
 			element('b', {}, figureText(figure, quantity)),
-			`, ${samplesText(selection.totalSamples[0])}`,
+			`, ${samplesText(selection.totalSamples[0], isExact(profile))}`,
 		),
 		found(store),
 		chips(store),

@@ -51,37 +51,40 @@ export function bar(figure, most) {
 /**
  * @param {Figure} figure
  * @param {number} quantity
+ * @param {boolean} isExact every allocation was counted
  */
-export function figureTitle(figure, quantity) {
+export function figureTitle(figure, quantity, isExact) {
 	const few = isUnsure(figure) && figure.samples !== undefined
 		? ': few, so the truth may be far from the estimate'
 		: '';
 
-	return figureText(figure, quantity, figure.samples) + few;
+	return figureText(figure, quantity,
+		figure.samples === undefined ? undefined : samplesText(figure.samples, isExact)) + few;
 }
 
 /**
  * @param {Figure} figure
  * @param {number} quantity
  * @param {number} most     the value of a full bar
+ * @param {boolean} isExact every allocation was counted
  * @param {number} [column] the largest estimate of the column, as figureText() takes it
  */
-export function figureCell(figure, quantity, most, column) {
+export function figureCell(figure, quantity, most, isExact, column) {
 	return element(
 		'span',
-		{ class: 'figure', title: figureTitle(figure, quantity) },
+		{ class: 'figure', title: figureTitle(figure, quantity, isExact) },
 		bar(figure, most),
 		element('span', { class: 'number' }, figureText(figure, quantity, undefined, column)),
 	);
 }
 
-/** "41 samples", with a hint if they are few. @param {Figure} figure */
-export function samplesCell(figure) {
+/** "41 samples", with a hint if they are few. @param {Figure} figure @param {boolean} isExact */
+export function samplesCell(figure, isExact) {
 	const { samples = 0 } = figure;
 
 	return element(
 		'span',
-		{ class: `samples${isUnsure(figure) ? ' few' : ''}`, title: samplesText(samples) },
+		{ class: `samples${isUnsure(figure) ? ' few' : ''}`, title: samplesText(samples, isExact) },
 		String(samples),
 	);
 }

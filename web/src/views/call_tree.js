@@ -10,6 +10,7 @@
 import { callRowsOf, closeAll, hasCalls, makeExpansion, nextMarked, openAll, openHotPath, openRow,
 	reveal, selfOf } from '../model/call_rows.js';
 import { figureText } from '../model/figure.js';
+import { isExact } from '../model/profile.js';
 import { figureOf } from '../model/groups.js';
 import { matchesOf } from '../model/search.js';
 import { shareText } from '../model/share.js';
@@ -232,7 +233,8 @@ export const callTreeView = {
 				element('span', { class: 'cell percent', role: 'gridcell' },
 					shareText(node.value, tree.root.value)),
 				element('span', { class: 'cell total', role: 'gridcell' },
-					figureCell(total, quantity, tree.root.value, tree.root.value)),
+					figureCell(total, quantity, tree.root.value, isExact(store.profile),
+						tree.root.value)),
 				!tree.isUp && element('span', { class: 'cell self', role: 'gridcell' },
 					selfCell(row, quantity)),
 			);
@@ -247,7 +249,8 @@ export const callTreeView = {
 				return element('span', { class: 'number none' }, '-');
 			const figure = figureOf(tree.selection, selfRunsOf(tree, node), true);
 
-			return element('span', { class: 'number', title: figureTitle(figure, quantity) },
+			return element('span',
+				{ class: 'number', title: figureTitle(figure, quantity, isExact(store.profile)) },
 				figureText(figure, quantity, undefined, tree.root.value));
 		}
 

@@ -96,8 +96,8 @@ function sideText(side, name) {
 		` ${[
 			String(side?.command ?? ''),
 			typeof side?.duration_ns === 'number' && timeText(side.duration_ns),
-			typeof side?.samples === 'number' && samplesText(side.samples),
-			side?.interval_bytes > 0 && `every ${numberText(side.interval_bytes, BYTES)}`,
+			typeof side?.samples === 'number' && samplesText(side.samples, side.is_exact === true),
+			side?.interval_bytes > 0 && side.is_exact !== true && `every ${numberText(side.interval_bytes, BYTES)}`,
 		].filter(Boolean).join(' · ')}`,
 	];
 }
@@ -245,7 +245,7 @@ export const diffView = {
 			const kind = diff.isSignificant(i) ? (change.estimate > 0 ? 'more' : 'less') : 'same';
 			/**
 			 * @param {ReturnType<typeof diff.figureBefore>} figure
-			 * @param {string} side
+			 * @param {'before' | 'after'} side
 			 */
 			const cell = (figure, side) =>
 				element(
@@ -253,7 +253,8 @@ export const diffView = {
 					{
 						class: `cell ${side}`,
 						role: 'cell',
-						title: figureTitle(figure, diff.quantity),
+						title: figureTitle(figure, diff.quantity,
+							diff[side]?.is_exact === true),
 					},
 					figureText(figure, diff.quantity, undefined, largest),
 				);

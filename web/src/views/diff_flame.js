@@ -68,6 +68,8 @@ export function makeDiffFlame(store) {
 			return;
 		}
 		const { kind } = changeOf(node);
+		/** @param {'before' | 'after'} side */
+		const isExactSide = (side) => store.profile.data.diff?.[side]?.is_exact === true;
 		const change = { estimate: node.after - node.before, low: node.low, high: node.high };
 
 		fill(says, element('span', { class: 'label' }, nameOf(node)), ' ',
@@ -75,8 +77,8 @@ export function makeDiffFlame(store) {
 			element(
 				'span',
 				{ class: 'soft' },
-				` · ${numberText(node.before, quantity)} (${samplesText(node.samplesBefore)}) → ` +
-					`${figureText({ estimate: node.after, low: node.after, high: node.after }, quantity)} (${samplesText(node.samplesAfter)})` +
+				` · ${numberText(node.before, quantity)} (${samplesText(node.samplesBefore, isExactSide('before'))}) → ` +
+					`${figureText({ estimate: node.after, low: node.after, high: node.after }, quantity)} (${samplesText(node.samplesAfter, isExactSide('after'))})` +
 					`${kind === '' ? ' · within sampling error' : ''}`,
 			),
 		);

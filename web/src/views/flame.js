@@ -11,7 +11,9 @@
 import { drawDetail } from '../flame/detail.js';
 import { Stage } from '../flame/stage.js';
 import { rankModules } from '../flame/modules.js';
+import { isExact } from '../model/profile.js';
 import { matchesOf } from '../model/search.js';
+import { shortNames } from '../model/short_names.js';
 import { element, fill } from '../shell/dom.js';
 import { makeLibrarySwitch } from '../shell/library_switch.js';
 import { makeSwitch } from '../shell/toolbar.js';
@@ -98,22 +100,27 @@ export const flameView = {
 	},
 };
 
+/** The most letters of a module in the legend, unless more tell it from another one. */
+const LEGEND_LETTERS = 16;
+
 /** @param {HTMLElement} host @param {Store} store @param {number[]} ranked */
 function drawLegend(host, { profile }, ranked) {
-	/** @param {string} name @param {string} colour */
-	const entry = (name, colour) =>
+	const names = ranked.map((module) => profile.moduleNames[module]);
+	const short = shortNames(names, LEGEND_LETTERS);
+	/** @param {string} name @param {string} text @param {string} colour */
+	const entry = (name, text, colour) =>
 		element(
 			'span',
 			{ title: name },
 			element('i', { style: { background: `var(${colour})` } }),
-			element('b', {}, name),
+			element('b', {}, text),
 		);
 
 	fill(
 		host,
-		ranked.map((module, index) => entry(profile.moduleNames[module], `--m${index}`)),
-		profile.moduleNames.length > ranked.length + 1 && entry('other', '--m-other'),
-		element(
+		names.map((name, index) => entry(name, short[index], `--m${index}`)),
+		profile.moduleNames.length > ranked.length + 1 && entry('other', 'other', '--m-other'),
+		!isExact(profile) && element(
 			'span',
 			{ title: 'fewer than 20 samples: the estimate may be far from the true value' },
 			element('i', { class: 'few' }),

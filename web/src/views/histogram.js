@@ -7,6 +7,7 @@ import { histogramText, lifetimesOf, sizesOf } from '../model/histogram.js';
 import { BYTES, COUNT } from '../model/tally.js';
 import { windowOf, isWhole } from '../model/window.js';
 import { timeText } from '../model/figure.js';
+import { isExact } from '../model/profile.js';
 import { element, fill } from '../shell/dom.js';
 import { METRIC_TEXTS } from '../shell/state.js';
 import { altersSelection } from '../shell/store.js';
@@ -17,8 +18,10 @@ import { figureCell, isUnsure, mostOf, samplesCell } from './bars.js';
  * @typedef {import('../model/histogram.js').Bar} Bar
  */
 
-/** @param {Bar[]} bars @param {number} quantity @param {string} title */
-function histogram(bars, quantity, title) {
+/** @param {Store} store @param {Bar[]} bars @param {string} title */
+function histogram(store, bars, title) {
+	const quantity = quantityOf(store);
+	const counts = isExact(store.profile);
 	const most = mostOf(bars.map((bar) => bar.figure));
 	const all = bars.reduce((sum, bar) => sum + bar.figure.estimate, 0);
 
@@ -32,7 +35,7 @@ function histogram(bars, quantity, title) {
 		element(
 			'div',
 			{ class: 'row head', role: 'row' },
-			['', '', 'Share', 'Samples'].map((text, i) =>
+			['', '', 'Share', counts ? 'Allocations' : 'Samples'].map((text, i) =>
 				element(
 					'span',
 					{ class: ['label', 'figures', 'share', 'samples'][i], role: 'columnheader' },
@@ -46,7 +49,7 @@ function histogram(bars, quantity, title) {
 				element(
 					'span',
 					{ role: 'cell', class: 'figures' },
-					figureCell(figure, quantity, most),
+					figureCell(figure, quantity, most, counts),
 				),
 				element(
 					'span',
@@ -56,7 +59,7 @@ function histogram(bars, quantity, title) {
 				element(
 					'span',
 					{ role: 'cell', class: 'samples' },
-					figure.samples > 0 && samplesCell(figure),
+					figure.samples > 0 && samplesCell(figure, counts),
 				),
 			),
 		),
@@ -96,7 +99,7 @@ export const sizesView = {
 					),
 					bars.length === 0
 						? element('p', { class: 'view-says' }, 'No sample is selected.')
-						: histogram(bars, quantityOf(store), 'Size'),
+						: histogram(store, bars, 'Size'),
 				);
 			},
 			destroy() {},
@@ -143,7 +146,7 @@ export const lifetimesView = {
 						withoutTimes > 0 &&
 							` ${withoutTimes} samples are left out, because the times of their frees are unknown.`,
 					),
-					histogram(bars, quantityOf(store), 'Lived'),
+					histogram(store, bars, 'Lived'),
 				);
 			},
 			destroy() {},

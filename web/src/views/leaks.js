@@ -124,7 +124,7 @@ function leakElement(store, row) {
 	return element('article', { class: `leak ${classToken(String(row.class))}` },
 		element('header', {},
 			element('span', { class: 'badge', title: CLASS_TEXTS[row.class] }, String(row.class)),
-			element('b', {}, liveText(row)),
+			element('b', {}, liveText(store.profile, row)),
 			element('span', { class: 'evidence' }, evidenceOf(row).join(' · ')),
 			cohorts(row)),
 		typesElement(row),

@@ -11,7 +11,7 @@
 import { BYTES, COUNT } from '../model/tally.js';
 import { figureText } from '../model/figure.js';
 import { isStartCode } from '../model/library.js';
-import { pathOf } from '../model/profile.js';
+import { isExact, pathOf } from '../model/profile.js';
 import { comparisonText, lookAt } from '../model/pinned.js';
 import { groupingTitle, groupingsOf } from '../model/row_names.js';
 import { orderOf, rowsOf } from '../model/rows.js';
@@ -161,7 +161,7 @@ export const tableView = {
 				shareHeading('self'),
 				rows.hasTotal && heading('total', 'Total'),
 				rows.hasTotal && shareHeading('total'),
-				heading('samples', 'Samples'),
+				heading('samples', isExact(store.profile) ? 'Allocations' : 'Samples'),
 			);
 		}
 
@@ -220,7 +220,7 @@ export const tableView = {
 						{ class: 'none', title: `it allocated ${figureText(figure, quantity)} itself` },
 						'-',
 					)
-				: figureCell(figure, quantity, most, largest.self);
+				: figureCell(figure, quantity, most, isExact(store.profile), largest.self);
 		}
 
 		/** @param {number} i @param {'self' | 'total'} side */
@@ -283,10 +283,10 @@ export const tableView = {
 					element(
 						'span',
 						{ class: 'cell total', role: 'cell' },
-						figureCell(total, quantity, most, largest.total),
+						figureCell(total, quantity, most, isExact(store.profile), largest.total),
 					),
 				rows.hasTotal && shareCell(i, 'total'),
-				element('span', { class: 'cell samples', role: 'cell' }, samplesCell(total)),
+				element('span', { class: 'cell samples', role: 'cell' }, samplesCell(total, isExact(store.profile))),
 			);
 		}
 

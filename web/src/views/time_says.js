@@ -4,6 +4,8 @@
 // the pointer.
 
 import { figureText, numberText, timeText } from '../model/figure.js';
+import { isExact } from '../model/profile.js';
+import { shortNames } from '../model/short_names.js';
 import { BYTES } from '../model/tally.js';
 import { element } from '../shell/dom.js';
 import { stackedColour } from './time_plot.js';
@@ -27,10 +29,28 @@ const key = (kind, text, says) =>
  */
 export function stackedLegend(store, drawn, seconds) {
 	const edge = seconds === null ? null : nearest(secondsOf(store), seconds);
+	const names = namesOf(store, drawn);
 
 	return drawn.stacked.map(({ frame, bytes }, row) =>
 		(frame !== 0 || bytes.some((value) => value > 0)) &&
-		stackedKey(store, drawn, row, edge === null ? '' : numberText(bytes[edge], BYTES)));
+		stackedKey(store, drawn, row, names[row],
+			edge === null ? '' : numberText(bytes[edge], BYTES)));
+}
+
+/** The most letters of a function in the line, unless more tell it from another one. */
+const NAME_LETTERS = 26;
+
+/** Short names that differ: of overloads, only the full names do. @param {Store} store @param {Drawn} drawn */
+function namesOf({ profile }, { stacked }) {
+	const names = stacked.map(({ frame }) => (frame === 0 ? 'rest' : profile.names[frame]));
+
+	return shortNames(
+		names.map((name, row) =>
+			names.indexOf(name) === names.lastIndexOf(name) || stacked[row].frame === 0
+				? name
+				: profile.fullNames[stacked[row].frame]),
+		NAME_LETTERS,
+	);
 }
 
 /** The edges of time bins. @param {Store} store */
@@ -42,11 +62,11 @@ const secondsOf = ({ profile }) => Array.from(profile.edges, (ns) => ns / 1e9);
  * @param {Store} store
  * @param {Drawn} drawn
  * @param {number} row
+ * @param {string} name short
  * @param {string} value text; "": none
  */
-function stackedKey(store, drawn, row, value) {
+function stackedKey(store, drawn, row, name, value) {
 	const { frame } = drawn.stacked[row];
-	const name = frame === 0 ? 'rest' : store.profile.names[frame];
 	const sign = element('i', {
 		class: 'sign area',
 		style: { background: `var(${stackedColour(row, drawn.stacked.length)})` },
@@ -86,11 +106,13 @@ export function legend(store, drawn) {
 			key('part', part.text, 'live memory of what is selected, at edges of time bins'),
 		before !== null && key('before', before.text, 'live memory of the profile before, from its start'),
 		(!isStacked || part !== null) &&
-			key(
-				'band',
-				`${confidence} % band`,
-				'the truth is in it with that confidence, at each moment',
-			),
+			(isExact(store.profile)
+				? key('band', 'bounds', 'where the live memory lies, if a forked process may hold some')
+				: key(
+						'band',
+						`${confidence} % band`,
+						'the truth is in it with that confidence, at each moment',
+					)),
 		series.rss.some((value) => value !== null) &&
 			key('rss', 'RSS', 'resident memory as the kernel counts it: the largest reading since the point before'),
 		peak !== null && key('peak', 'peak', 'the largest live estimate'),

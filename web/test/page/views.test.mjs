@@ -120,6 +120,20 @@ test('of a program that was not profiled there is no bound, but the reason', asy
 	await tab.close('unprofiled');
 });
 
+test('exact counts are allocations, and neither a scheme nor an interval is named', async () => {
+	const { writePage } = await import('./browser.mjs');
+	const data = sample('made.json');
+
+	data.meta.is_exact = true;
+	const tab = await openPage(browser, writePage('exact.html', data), { hash: 'view=table&metric=live' });
+
+	assert.match(await tab.status(), /, \d+ allocations$/);
+	assert.match(await tab.page.textContent('.title'), /exact · \d+ allocations/);
+	assert.doesNotMatch(await tab.page.textContent('.title'), /samples|poisson|every|intervals/);
+	assert.match(await tab.page.textContent('.head .samples'), /Allocations/);
+	await tab.close('exact');
+});
+
 test('everything follows the brush, and the address keeps it', async () => {
 	const tab = await open({ hash: 'view=table&metric=allocated' });
 	const whole = await tab.status();
