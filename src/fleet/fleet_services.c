@@ -352,6 +352,7 @@ int gg_fleet_services_of(struct gg_fleet_services *services, struct gg_clickhous
 	struct gg_clickhouse_rows rows;
 	int status = gg_fleet_schema_check(store, tenant, error);
 
+	services->delay_s = status == 0 ? gg_fleet_delay_seconds(store, tenant) : 0;
 	if (status == 0)
 		status = gg_fleet_scope_ask(&scope, store, GG_FLEET_SERVICES, 0, &names, error);
 	if (status == 0)

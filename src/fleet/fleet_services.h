@@ -37,6 +37,7 @@ struct gg_fleet_service_row {
 
 struct gg_fleet_services {
 	GG_ARRAY(struct gg_fleet_service_row) rows; /* by service, then the latest version first */
+	uint64_t delay_s; /* of the replica that answered, as in gg_fleet_delay_seconds() */
 };
 
 /* -ENOENT: the store has no tables.  No service is no error: there are no rows then. */

@@ -7,11 +7,13 @@ into it.  GEIGER is the command.
 
 import contextlib
 import http.client
+import http.server
 import os
 import random
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 import threading
 import time
@@ -64,6 +66,42 @@ class Store:
 
     def down(self):
         subprocess.run([GEIGER, "fleet", "down", self.folder], capture_output=True, timeout=600, check=False)
+
+
+class LateReplica(http.server.ThreadingHTTPServer):
+    """A store's server that claims to be .seconds behind other replicas; .url is its address."""
+
+    def __init__(self, store, seconds):
+        super().__init__(("127.0.0.1", 0), LateAnswer)
+        self.store, self.seconds = store, seconds
+        self.asked = 0  # how often, for its delay
+        self.url = f"http://default:{store.password}@127.0.0.1:{self.server_address[1]}"
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+
+class LateAnswer(http.server.BaseHTTPRequestHandler):
+    """One request to a LateReplica."""
+
+    def do_POST(self):  # pylint: disable=invalid-name
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        if b"absolute_delay" in body:
+            self.server.asked += 1
+            status, answer = 200, struct.pack("<Q", self.server.seconds)
+        else:
+            headers = {name: value for name, value in self.headers.items() if name.startswith("X-")}
+            request = urllib.request.Request(self.server.store.url + self.path, data=body, headers=headers)
+            try:
+                with urllib.request.urlopen(request, timeout=60) as reply:
+                    status, answer = reply.status, reply.read()
+            except urllib.error.HTTPError as error:
+                status, answer = error.code, error.read()
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(answer)))
+        self.end_headers()
+        self.wfile.write(answer)
+
+    def log_message(self, *arguments):
+        pass
 
 
 class Receiver:

@@ -20,7 +20,7 @@ import sys
 import threading
 import time
 
-from fleet_store import Network, Receiver, Store, Tmpfs, remove, wait_for
+from fleet_store import LateReplica, Network, Receiver, Store, Tmpfs, remove, wait_for
 from sentences import check, in_scratch, skip
 
 GEIGER = os.environ["GEIGER"]
@@ -228,6 +228,54 @@ def test_fetches(store):
           None if len(builds()) == 2 else str(asked))
     check("a text that is no build-id is named as one", None if "no build-id" in done.stdout else done.stdout,
           None if "\x1b" not in done.stdout else "it writes to the terminal")
+
+
+def test_late_replica(store):
+    """Each answer of a replica that lags says so, as text and as JSON."""
+    for version in "12":
+        load = [GEIGER, "fleet", "load", "p.geiger", "--store", store.folder, "--service", "late", "--version", version]
+        subprocess.run([*load, "--host", f"late{version}"], check=True, capture_output=True, timeout=120)
+    with open("late.rules", "w", encoding="utf-8") as file:
+        file.write("large late --above 1KiB --since @0\ngrowth late --before 1 --after 2 --since @0\n")
+    late = LateReplica(store, 75)
+    note = "This replica is 75 seconds behind the others: rows may be missing."
+    verbs = (["services"], ["report", "late"], ["tree", "late"], ["timeline", "late"], ["hosts", "late"],
+             ["diff", "late", "1", "2"])
+
+    def ask(*words):
+        return subprocess.run([GEIGER, "fleet", *words, "--store", late.url], capture_output=True, text=True,
+                              timeout=120, check=False)
+
+    def notes_of(answer):
+        return [answer["notes"]] if "notes" in answer else [answer[side]["notes"] for side in ("before", "after")]
+
+    def problem_of(words, is_late):
+        asked, done, made = late.asked, ask(*words), ask(*words, "--json")
+        text = " ".join(done.stdout.split())
+        if done.returncode or made.returncode:
+            return f"{words}: {done.stderr}{made.stderr}"
+        if late.asked == asked:
+            return f"{words}: nobody asked for the delay"
+        if (note in text) != is_late or not all((note in notes) == is_late for notes in notes_of(json.loads(made.stdout))):
+            return f"{words}: {done.stdout}{made.stdout}"
+        return None
+
+    problems = [problem_of(words, True) for words in verbs]
+    rules = ask("rules", "late.rules")
+    metric = 'geiger_rule_replica_delay_seconds{rule="%s",service="late"} %d'
+    problems += [None if metric % (rule, 75) in rules.stdout and f"rule {rule}: note: {note}" in rules.stderr else str(rules)
+                 for rule in ("large", "growth")]
+    late.seconds = 600  # a whole slot
+    rules = ask("rules", "late.rules")
+    problems += [None if rules.returncode == 1 and 'evaluated{rule="large",service="late"} 0' in rules.stdout
+                 and "geiger_rule_alert{" not in rules.stdout and "may lack a slot" in rules.stderr else str(rules)]
+    late.seconds = 0
+    problems += [problem_of(words, False) for words in (verbs[0], verbs[-1])]
+    rules = ask("rules", "late.rules")
+    problems += [None if metric % ("large", 0) in rules.stdout and not rules.stderr else str(rules)]
+    late.shutdown()
+    late.server_close()
+    check("each answer of a replica that is behind says so, and rules alert no more if it lacks a slot", *problems)
 
 
 def test_symbols(store, receiver):
@@ -1031,6 +1079,7 @@ def main():
         test_owner()
         test_record(store, receiver)
         test_ended(store)
+        test_late_replica(store)
         test_symbols(store, receiver)
         test_again(store, receiver)
         test_other_slots(store, receiver)

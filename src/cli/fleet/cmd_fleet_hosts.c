@@ -68,9 +68,11 @@ static int find_hosts(const struct gg_query_result *result, struct host_row **re
 	return 0;
 }
 
-static void print_foot(const struct gg_asked_fleet *answer,
+static void print_foot(const struct gg_asked_fleet *answer, const struct gg_report *look,
                        const struct fleet_hosts_options *options, size_t count, size_t found)
 {
+	GG_CLEANUP(gg_buf_done) struct gg_buf notes = { 0 };
+
 	if (count < GG_FLEET_OUTLIER_HOSTS_LEAST)
 		printf("%zu hosts are too few to tell which of them is unlike the others; %d are "
 		       "enough.\n",
@@ -82,6 +84,8 @@ static void print_foot(const struct gg_asked_fleet *answer,
 		printf("Stacks of %zu of %zu hosts are in the store; the others cannot be "
 		       "compared.\n",
 		       answer->scope.selected_count, answer->scope.host_count);
+	gg_report_append_notes(look, &notes);
+	fputs(gg_buf_text(&notes), stdout);
 }
 
 static int print_text(const struct gg_invocation *invocation, const struct gg_asked_fleet *answer,
@@ -90,7 +94,7 @@ static int print_text(const struct gg_invocation *invocation, const struct gg_as
 	const struct fleet_hosts_options *options = invocation->options;
 	const struct gg_report_options *common = &options->ask.common;
 	GG_CLEANUP(gg_text_table_done) struct gg_text_table table = { 0 };
-	struct gg_report look = { 0 };
+	struct gg_report look = { .model = answer->model };
 	size_t limit = common->limit == GG_LIMIT_NOT_GIVEN ? 30 : common->limit, found = 0;
 
 	gg_cli_fit_report(common, &invocation->style, &look);
@@ -127,7 +131,7 @@ static int print_text(const struct gg_invocation *invocation, const struct gg_as
 	if (gg_text_table_print(&table, &invocation->style, stdout) < 0)
 		return gg_error_memory(invocation->error, "fleet hosts");
 	if (!common->no_head)
-		print_foot(answer, options, result->row_count, found);
+		print_foot(answer, &look, options, result->row_count, found);
 	return 0;
 }
 
@@ -150,6 +154,7 @@ static void append_json(const struct gg_invocation *invocation, const struct gg_
 	gg_json_integer(&json, "hosts", answer->scope.host_count);
 	gg_json_integer(&json, "selected_hosts", answer->scope.selected_count);
 	gg_json_number(&json, "false_discovery_rate", options->false_discovery_rate);
+	gg_report_json_notes(&json, answer->model);
 	gg_json_open(&json, "rows", '[');
 	for (size_t i = 0; i < result->row_count; i++) {
 		GG_CLEANUP(gg_buf_done) struct gg_buf label = { 0 };

@@ -9,6 +9,7 @@
  */
 #include <ctype.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -51,7 +52,7 @@ struct alert_rule {
 
 /* The lines of each family of metrics. */
 struct families {
-	struct gg_buf evaluated, snapshot, rows, alerts, threshold, value, low, high, alert;
+	struct gg_buf evaluated, snapshot, delay, rows, alerts, threshold, value, low, high, alert;
 	size_t alert_count, failed_count;
 	uint32_t now_s;
 };
@@ -60,6 +61,7 @@ static void families_done(struct families *families)
 {
 	gg_buf_done(&families->evaluated);
 	gg_buf_done(&families->snapshot);
+	gg_buf_done(&families->delay);
 	gg_buf_done(&families->rows);
 	gg_buf_done(&families->alerts);
 	gg_buf_done(&families->threshold);
@@ -107,6 +109,9 @@ static void append_all(const struct families *families, struct gg_buf *out)
 	              &families->evaluated, out);
 	append_family("snapshot_time_seconds", "The slot of the snapshot that the rule is about.",
 	              &families->snapshot, out);
+	append_family("replica_delay_seconds",
+	              "Seconds by which the replica that answered the rule is behind the others.",
+	              &families->delay, out);
 	append_family("rows", "Rows that the rule tested together.", &families->rows, out);
 	append_family("alerts", "Rows that alert.", &families->alerts, out);
 	append_family("threshold_bytes", "The limit of the rule.", &families->threshold, out);
@@ -270,6 +275,29 @@ static int check_fresh(const struct alert_rule *rule, const struct gg_asked_flee
 	                    rule->service, gg_buf_text(&last), FRESH_SLOTS);
 }
 
+/*
+ * Reports how far the replica is behind.  If it may lack a whole slot, neither an alert nor its
+ * absence would be true.
+ */
+static int check_delay(const struct alert_rule *rule, const struct gg_asked_fleet *answer,
+                       struct families *families, struct gg_error *error)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf note = { 0 };
+
+	append_sample(rule, "replica_delay_seconds", NULL, "", (double)answer->delay_s,
+	              &families->delay);
+	if (!gg_cli_fleet_append_delay(answer->delay_s, &note))
+		return 0;
+	if (answer->delay_s >= answer->question.slot_length_s)
+		return gg_error_set(error, -ENODATA, "fleet rules",
+		                    "Ask another replica, or wait until this one has its rows.",
+		                    "the replica is %" PRIu64
+		                    " seconds behind the others, so it may lack a slot",
+		                    answer->delay_s);
+	fprintf(stderr, "geiger: rule %s: note: %s\n", rule->name, gg_buf_text(&note));
+	return 0;
+}
+
 /* The rows of a rule with the error that their intervals must hold, at one confidence. */
 static int query_at(const struct alert_rule *rule, struct gg_asked_fleet *answer, double confidence,
                     struct gg_query_result **ret_result, struct gg_error *error)
@@ -397,6 +425,8 @@ static int test_growth(const struct alert_rule *rule, struct families *families,
 
 	/* The version before may be gone. */
 	if (status == 0)
+		status = check_delay(rule, &pair.before.answer, families, error);
+	if (status == 0)
 		status = check_fresh(rule, &pair.after.answer, families, error);
 	if (status < 0)
 		return status;
@@ -433,6 +463,8 @@ static int evaluate(struct alert_rule *rule, struct families *families, struct g
 	status = gg_cli_fleet_ask(&answer, ask, rule->service, "fleet rules", error);
 	answer.fleet.is_between_hosts = status == 0 && !ask->by_host &&
 	                                gg_fleet_is_drawn(&answer.scope);
+	if (status == 0)
+		status = check_delay(rule, &answer, families, error);
 	if (status == 0)
 		status = check_fresh(rule, &answer, families, error);
 	if (status == 0)

@@ -61,6 +61,7 @@ static int print_text(const struct gg_invocation *invocation,
 	const struct gg_figure_style style = { .raw = options->bytes,
 		                               .ascii = !gg_screen_text_is_utf8() };
 	GG_CLEANUP(gg_text_table_done) struct gg_text_table table = { 0 };
+	GG_CLEANUP(gg_buf_done) struct gg_buf note = { 0 };
 
 	gg_text_table_column(&table, GG_ALIGN_LEFT, "service");
 	gg_text_table_column(&table, GG_ALIGN_LEFT, "version");
@@ -84,19 +85,25 @@ static int print_text(const struct gg_invocation *invocation,
 	}
 	if (services->rows.count == 0) {
 		puts("no host has sent anything in that time");
-		return 0;
+	} else if (gg_text_table_print(&table, &invocation->style, stdout) < 0) {
+		return gg_error_memory(invocation->error, "fleet services");
 	}
-	return gg_text_table_print(&table, &invocation->style, stdout) < 0
-	               ? gg_error_memory(invocation->error, "fleet services")
-	               : 0;
+	if (gg_cli_fleet_append_delay(services->delay_s, &note))
+		printf("note: %s\n", gg_buf_text(&note));
+	return 0;
 }
 
 static void append_json(const struct gg_fleet_services *services, struct gg_buf *out)
 {
+	GG_CLEANUP(gg_buf_done) struct gg_buf note = { 0 };
 	struct gg_json json = { .out = out };
 
 	gg_json_open(&json, NULL, '{');
 	gg_json_integer(&json, "version", 1);
+	gg_json_open(&json, "notes", '[');
+	if (gg_cli_fleet_append_delay(services->delay_s, &note))
+		gg_json_text(&json, NULL, gg_buf_text(&note));
+	gg_json_close(&json);
 	gg_json_open(&json, "services", '[');
 	for (size_t i = 0; i < services->rows.count; i++) {
 		const struct gg_fleet_service_row *row = &services->rows.items[i];

@@ -221,9 +221,10 @@ int gg_cli_fleet_ask(struct gg_asked_fleet *answer, const struct gg_fleet_ask_op
 		status = make_question(answer, options, service, verb, error);
 	if (status == 0)
 		status = gg_cli_fleet_open(&options->place, &answer->store, error);
-	if (status == 0)
-		status = gg_fleet_scope_of(&answer->scope, &answer->store, &answer->question,
-		                           error);
+	if (status < 0)
+		return status;
+	answer->delay_s = gg_fleet_delay_seconds(&answer->store, answer->question.tenant);
+	status = gg_fleet_scope_of(&answer->scope, &answer->store, &answer->question, error);
 	if (status < 0)
 		return status;
 	answer->query.metric = answer->question.metric;
@@ -319,16 +320,15 @@ static int prepare_model(struct gg_model *model, void *context, struct gg_error 
 	                   : status;
 }
 
-/* A replica that lags answers from the rows that it has, and the numbers look whole. */
-static void append_delay(struct gg_asked_fleet *answer, const char *tenant, struct gg_buf *notes)
+bool gg_cli_fleet_append_delay(uint64_t delay_s, struct gg_buf *note)
 {
-	const uint64_t delay_s = gg_fleet_delay_seconds(&answer->store, tenant);
-
-	if (delay_s > 0)
-		gg_buf_printf(notes,
-		              "This replica is %" PRIu64
-		              " seconds behind the others: rows may be missing.\n",
-		              delay_s);
+	if (delay_s == 0)
+		return false;
+	gg_buf_printf(note,
+	              "This replica is %" PRIu64
+	              " second%s behind the others: rows may be missing.",
+	              delay_s, delay_s == 1 ? "" : "s");
+	return true;
 }
 
 int gg_cli_fleet_model(struct gg_asked_fleet *answer, const struct gg_fleet_ask_options *options,
@@ -342,7 +342,8 @@ int gg_cli_fleet_model(struct gg_asked_fleet *answer, const struct gg_fleet_ask_
 	answer->groups = options->by_host ? GG_FLEET_EACH_HOST
 	                                  : gg_fleet_groups_for(&answer->scope);
 	append_notes(answer, options->by_slot, &notes);
-	append_delay(answer, gg_cli_fleet_tenant(&options->place), &notes);
+	if (gg_cli_fleet_append_delay(answer->delay_s, &notes))
+		gg_buf_append_text(&notes, "\n");
 	gg_frame_selection_options(&options->common.frames, &how);
 	status = gg_fleet_model_make(&answer->model, &answer->store, &answer->scope, answer->groups,
 	                             &how, gg_buf_text(&notes), error);

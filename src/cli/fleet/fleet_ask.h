@@ -61,6 +61,7 @@ struct gg_asked_fleet {
 	struct gg_model *model; /* NULL until gg_cli_fleet_model() */
 	struct gg_buf when;
 	struct gg_report_fleet fleet;
+	uint64_t delay_s; /* of the replica, before it read the first row */
 };
 
 /* Reads a time: "2026-11-27 02:40", "@1700000000", or one before now, "2h".  In UTC. */
@@ -71,6 +72,13 @@ GG_MUST_CHECK int gg_cli_fleet_time(const char *text, const char *verb, const ch
 GG_MUST_CHECK int gg_cli_fleet_ask(struct gg_asked_fleet *answer,
                                    const struct gg_fleet_ask_options *options, const char *service,
                                    const char *verb, struct gg_error *error);
+
+/*
+ * Appends a note if the replica that answers is behind the others: it answers from the rows that
+ * it has, and the numbers look whole.  `delay_s` is that of gg_fleet_delay_seconds() before the
+ * first row was read, because a replica may catch up while it answers.  False: it has no delay.
+ */
+bool gg_cli_fleet_append_delay(uint64_t delay_s, struct gg_buf *note);
 
 /* Appends how many hosts count, and how many of them lack something. */
 void gg_cli_fleet_append_hosts(const struct gg_asked_fleet *answer, struct gg_buf *notes);

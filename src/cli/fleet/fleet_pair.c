@@ -50,6 +50,8 @@ static int read_side(struct gg_fleet_pair_side *side, const struct gg_fleet_ask_
 	              ". Hosts with stacks are the units (%zu), and differences hold the error "
 	              "between hosts.\n",
 	              side->answer.scope.selected_count);
+	if (gg_cli_fleet_append_delay(side->answer.delay_s, &notes))
+		gg_buf_append_text(&notes, "\n");
 	gg_frame_selection_options(&options->common.frames, &how);
 	return gg_fleet_model_make(&side->answer.model, &side->answer.store, &side->answer.scope,
 	                           GG_FLEET_EACH_HOST, &how, gg_buf_text(&notes), error);

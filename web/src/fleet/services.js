@@ -7,7 +7,7 @@ import { numberText } from '../model/figure.js';
 import { BYTES } from '../model/tally.js';
 import { element, fill } from '../shell/dom.js';
 import { newestFirst, timeText } from './answer.js';
-import { commandLine, linkTo, table } from './parts.js';
+import { commandLine, linkTo, notesOf, table } from './parts.js';
 
 /** @typedef {import('./parts.js').Context} Context */
 
@@ -27,7 +27,7 @@ export function byService(rows) {
 /** @param {HTMLElement} host @param {Context} context */
 export async function showServices(host, context) {
 	const { question } = context;
-	const { services } = await context.ask('services');
+	const { services, notes } = await context.ask('services');
 	/** @param {any[]} rows @param {string} name */
 	const sum = (rows, name) => rows.reduce((all, row) => all + row[name], 0);
 	/** Every process says its RSS. @param {any} row */
@@ -39,7 +39,8 @@ export async function showServices(host, context) {
 		element('div', { class: 'answer-head' },
 			element('h2', {}, 'Services, as their hosts report them last'),
 			element('p', {}, 'Live memory is an estimate of each host. The views of a service have '
-				+ 'its intervals.')),
+				+ 'its intervals.'),
+			notesOf(notes)),
 		table('Services', [
 			{
 				title: 'service',
