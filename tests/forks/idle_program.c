@@ -6,17 +6,18 @@
  *   END      what the ancestor does after the fork: exits, is_killed, frees, or keeps; with
  *            "_at_once" without a pause
  *   OTHERS   processes that begin and end before the idle ones wake up
- *   WAKE     what an idle process does then: frees (all), allocates, or dies (by SIGKILL); or soon,
- *            which means that it exits SOON_US after its ancestor's last free, and is not woken; or
- *            never, which means that all processes wait until they are killed
+ *   WAKE     what an idle process does then: frees (all) or allocates, and is the last to end; or
+ *            dies (by SIGKILL); or soon, which means that it exits SOON_US after its ancestor's last
+ *            free, and is not woken; or never, which means that all processes wait until they are
+ *            killed
  *   WORKERS  idle processes
  *
  * With the only argument `late`, a process allocates BLOCKS blocks and is killed at once.
  *
  * The program prints the pids of the idle processes.  The ancestor allocates BLOCKS blocks in
  * in_ancestor().  With GENERATIONS 2, a process stands between the ancestor and each idle one, and
- * exits without ever allocating.  All waits are for other processes; the pauses only make the
- * moments distinct that a report asks for.
+ * exits without ever allocating: before the ancestor goes on, unless that is to end at once.  All
+ * waits are for other processes; the pauses only make the moments distinct that a report asks for.
  */
 #include <signal.h>
 #include <stdbool.h>
@@ -37,6 +38,7 @@ enum {
 };
 
 static void *blocks[BLOCKS];
+static int is_over[2];         /* a pipe that the first process closes by its end */
 static _Atomic int *has_freed; /* shared: the ancestor has */
 
 static __attribute__((noinline)) void *in_ancestor(size_t bytes)
@@ -96,8 +98,18 @@ static void idle(const char *wake, int from, int to)
 		free_all();
 	else if (strcmp(wake, "allocates") == 0)
 		blocks[0] = in_other(1000);
+	wait_for(is_over[0]);
 	usleep(PAUSE_US);
 	_exit(0);
+}
+
+/* A busy machine may let the child run late.  It stays a zombie, as without the wait. */
+static void wait_for_end(pid_t child)
+{
+	siginfo_t status;
+
+	while (waitid(P_PID, (id_t)child, &status, WEXITED | WNOWAIT) < 0)
+		;
 }
 
 static bool is(const char *end, const char *name)
@@ -108,16 +120,23 @@ static bool is(const char *end, const char *name)
 static void ancestor(const char *end, const char *wake, int generations, int workers, int from,
                      int to, int done)
 {
+	bool is_at_once = strstr(end, "_at_once") != NULL;
+
 	for (int i = 0; i < BLOCKS; i++)
 		blocks[i] = in_ancestor(BYTES);
-	for (int i = 0; i < workers; i++)
-		if (fork_or_die() == 0) {
+	for (int i = 0; i < workers; i++) {
+		pid_t child = fork_or_die();
+
+		if (child == 0) {
 			close(done);
 			if (generations > 1 && fork_or_die() != 0)
 				_exit(0);
 			idle(wake, from, to);
 		}
-	if (strstr(end, "_at_once") == NULL)
+		if (generations > 1 && !is_at_once)
+			wait_for_end(child);
+	}
+	if (!is_at_once)
 		usleep(PAUSE_US);
 	if (is(end, "is_killed"))
 		kill(getpid(), SIGKILL);
@@ -171,7 +190,7 @@ int main(int argc, char **argv)
 	if (argc == 2 && strcmp(end, "late") == 0)
 		return late();
 	if (argc < 4 || workers > WORKERS_MAX || pipe(starts) != 0 || pipe(pids) != 0 ||
-	    pipe(done) != 0)
+	    pipe(done) != 0 || pipe(is_over) != 0)
 		return 2;
 	has_freed = mmap(NULL, sizeof(*has_freed), PROT_READ | PROT_WRITE,
 	                 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -181,6 +200,7 @@ int main(int argc, char **argv)
 	if (first == 0) {
 		close(starts[1]);
 		close(done[0]);
+		close(is_over[1]);
 		ancestor(end, wake, generations, workers, starts[0], pids[1], done[1]);
 	}
 	close(done[1]);
