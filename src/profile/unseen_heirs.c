@@ -106,7 +106,7 @@ static int add_ancestors(struct gg_unseen_heirs *heirs, const struct gg_fork_fac
 			                         .until_ns = until_ns,
 			                         .left_least_ns = INT64_MAX,
 			                         .left_most_ns = INT64_MIN };
-		if (facts[heir].is_idle && until_ns != GG_TIME_NONE) {
+		if ((facts[heir].is_idle || facts[heir].is_exact) && until_ns != GG_TIME_NONE) {
 			pair->left_least_ns = facts[heir].end_least_ns;
 			pair->left_most_ns = until_ns;
 		}

@@ -29,6 +29,7 @@ static void read_processes(const struct gg_model *model, struct gg_fork_facts *f
 		facts[i].start_ns = processes[i].start_ns;
 		facts[i].end_ns = processes[i].end_ns;
 		facts[i].end_least_ns = processes[i].end_ns - processes[i].end_range_ns;
+		facts[i].is_exact = processes[i].scheme == GG_SCHEME_EXACT;
 		facts[i].lives_on = model->process_until_ns[i] == GG_TIME_NONE;
 	}
 }

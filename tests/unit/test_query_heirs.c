@@ -56,6 +56,37 @@ static struct gg_model *load(struct family *family)
 	return model;
 }
 
+static void add_sum(struct family *family, struct gg_profile_aggregate aggregate)
+{
+	aggregate.process = family->parent;
+	aggregate.stack = made_stack(&family->made, "main");
+	aggregate.interval_bytes = 1;
+	aggregate.sums = (struct gg_sums){ .sample_count = 1,
+		                           .size_bytes = 1000,
+		                           .count = gg_fixed_from(1),
+		                           .bytes = gg_fixed_from(1000) };
+	REQUIRE(gg_profile_add_aggregate(family->made.profile, &aggregate, &error) == 0);
+}
+
+static struct gg_model *merge(struct family *family)
+{
+	static const struct gg_merge_options options;
+	struct gg_merge *merge;
+	struct gg_profile *out;
+	struct gg_model *model;
+
+	REQUIRE(gg_profile_create_whole(&out, scratch_path("out.geiger"), &error) == 0);
+	REQUIRE(gg_merge_new(&merge, out, &options, &error) == 0);
+	REQUIRE(gg_merge_add(merge, family->made.profile, &error) == 0);
+	REQUIRE(gg_merge_finish(merge, &error) == 0 && gg_profile_finish(out, &error) == 0);
+	gg_merge_free(merge);
+	REQUIRE(gg_model_load(&model, &out, 1, NULL, &error) == 0);
+	gg_profile_close(out);
+	gg_profile_close(family->made.profile);
+	remove(scratch_path("out.geiger"));
+	return model;
+}
+
 static struct gg_interval interval(const struct gg_model *model, enum gg_metric metric,
                                    int64_t from_ns, int64_t to_ns)
 {
@@ -125,6 +156,35 @@ TEST(an_heir_that_freed_what_it_inherited_left_nothing_of_it)
 	gg_model_free(model);
 }
 
+/* Nobody knows which of its inherited blocks such a child freed. */
+TEST(an_heir_with_exact_counts_may_have_left_what_it_inherited)
+{
+	for (int is_merged = 0; is_merged < 2; is_merged++) {
+		struct family family;
+		struct gg_model *model;
+		struct gg_profile_process child = { .pid = CHILD_PID,
+			                            .start_ns = FORK_NS,
+			                            .end_ns = CHILD_END_NS,
+			                            .interval_bytes = 1,
+			                            .scheme = GG_SCHEME_EXACT };
+
+		begin(&family, CHILD_END_NS);
+		child.parent = family.parent;
+		REQUIRE(gg_profile_update_process(family.made.profile, family.child, &child,
+		                                  &error) == 0);
+		add_sum(&family, (struct gg_profile_aggregate){ .from_ns = 10,
+		                                                .to_ns = FREED_NS,
+		                                                .bucket_ns = 1,
+		                                                .is_exact = true });
+		count(&family, "samples inherited", family.child, 1);
+		model = is_merged ? merge(&family) : load(&family);
+		check_left(model, INT64_MIN, GG_TIME_NONE, 1000);
+		if (!is_merged)
+			check_left(model, CHILD_END_NS, GG_TIME_NONE, 0);
+		gg_model_free(model);
+	}
+}
+
 /* Nobody knows when such a child ended. */
 TEST(a_child_that_nobody_noted_may_have_left_blocks_in_any_window)
 {
@@ -158,18 +218,6 @@ static double possible(struct family *family, const char *which, int64_t after_n
 	value = gg_sql_query_number(query, 0);
 	gg_sql_query_free(query);
 	return value;
-}
-
-static void add_sum(struct family *family, struct gg_profile_aggregate aggregate)
-{
-	aggregate.process = family->parent;
-	aggregate.stack = made_stack(&family->made, "main");
-	aggregate.interval_bytes = 1;
-	aggregate.sums = (struct gg_sums){ .sample_count = 1,
-		                           .size_bytes = 1000,
-		                           .count = gg_fixed_from(1),
-		                           .bytes = gg_fixed_from(1000) };
-	REQUIRE(gg_profile_add_aggregate(family->made.profile, &aggregate, &error) == 0);
 }
 
 TEST(an_heir_may_hold_what_was_compacted)
@@ -248,25 +296,6 @@ TEST(the_view_has_heirs_of_each_holder)
 }
 
 /* --- merged profiles --- */
-
-static struct gg_model *merge(struct family *family)
-{
-	static const struct gg_merge_options options;
-	struct gg_merge *merge;
-	struct gg_profile *out;
-	struct gg_model *model;
-
-	REQUIRE(gg_profile_create_whole(&out, scratch_path("out.geiger"), &error) == 0);
-	REQUIRE(gg_merge_new(&merge, out, &options, &error) == 0);
-	REQUIRE(gg_merge_add(merge, family->made.profile, &error) == 0);
-	REQUIRE(gg_merge_finish(merge, &error) == 0 && gg_profile_finish(out, &error) == 0);
-	gg_merge_free(merge);
-	REQUIRE(gg_model_load(&model, &out, 1, NULL, &error) == 0);
-	gg_profile_close(out);
-	gg_profile_close(family->made.profile);
-	remove(scratch_path("out.geiger"));
-	return model;
-}
 
 TEST(a_merge_has_what_an_heir_that_lives_on_may_hold)
 {

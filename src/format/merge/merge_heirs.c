@@ -22,6 +22,7 @@ static int take_process(const struct gg_profile_process *process, void *context)
 		.start_ns = process->start_ns,
 		.end_ns = process->end_ns,
 		.end_least_ns = process->end_ns,
+		.is_exact = process->scheme == GG_SCHEME_EXACT,
 	};
 	return 0;
 }
