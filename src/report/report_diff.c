@@ -18,6 +18,7 @@ struct diff_table {
 	size_t count; /* with the row of all */
 	struct gg_figure *figures[COLUMN_COUNT];
 	struct gg_figure_column columns[COLUMN_COUNT];
+	bool is_hidden[COLUMN_COUNT]; /* it has no room on a narrow terminal */
 	bool has_p;
 	size_t growth_cells;
 	size_t label_column; /* cells in front of the label */
@@ -112,7 +113,28 @@ static bool is_terminal(const struct gg_diff_report *report)
 	return report->look.name_width != SIZE_MAX;
 }
 
-/* Fits columns to their figures and titles; p has no room on a narrow terminal. */
+static size_t cells_of(const struct gg_figure_column *column)
+{
+	return column->number_cells + column->error_cells + 2;
+}
+
+/*
+ * Leaves out columns until the row fits a narrow terminal: p, then what was before, then what is
+ * after.  The difference and the change stay, and tell both.  Returns the cells of the row.
+ */
+static size_t drop_columns(const struct gg_diff_report *report, struct diff_table *table,
+                           size_t cells)
+{
+	table->has_p = !report->diff->is_exact &&
+	               (!is_terminal(report) || cells + 2 + P_CELLS <= report->look.width);
+	for (int i = COLUMN_BEFORE; i < COLUMN_CHANGE; i++) {
+		table->is_hidden[i] = is_terminal(report) && cells > report->look.width;
+		cells -= table->is_hidden[i] ? cells_of(&table->columns[i]) : 0;
+	}
+	return cells;
+}
+
+/* Fits columns to their figures and titles. */
 static void fit_columns(const struct gg_diff_report *report, struct diff_table *table)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf title = { 0 };
@@ -129,7 +151,7 @@ static void fit_columns(const struct gg_diff_report *report, struct diff_table *
 		length = gg_screen_text_length(gg_buf_text(&title));
 		if (column->number_cells + column->error_cells < length)
 			column->number_cells = length - column->error_cells;
-		cells += column->number_cells + column->error_cells + 2;
+		cells += cells_of(column);
 	}
 	table->growth_cells = strlen(growth_title);
 	for (size_t k = 0; k < table->count; k++) {
@@ -138,9 +160,7 @@ static void fit_columns(const struct gg_diff_report *report, struct diff_table *
 		if (table->growth_cells < title.length)
 			table->growth_cells = title.length;
 	}
-	cells += table->growth_cells;
-	table->has_p = !report->diff->is_exact &&
-	               (!is_terminal(report) || cells + 2 + P_CELLS <= report->look.width);
+	cells = drop_columns(report, table, cells + table->growth_cells);
 	table->label_column = cells + (table->has_p ? 2 + P_CELLS : 0);
 }
 
@@ -213,6 +233,8 @@ static void append_titles(const struct gg_diff_report *report, const struct diff
 		size_t cells = column->number_cells;
 		GG_CLEANUP(gg_buf_done) struct gg_buf title = { 0 };
 
+		if (table->is_hidden[i])
+			continue;
 		append_column_name(report, i, &title);
 		if (title.length > cells) /* it stands above the uncertainty as well */
 			cells = title.length;
@@ -235,6 +257,8 @@ static void append_numbers(const struct gg_diff_report *report, const struct dif
 	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
 
 	for (int i = 0; i < COLUMN_COUNT; i++) {
+		if (table->is_hidden[i])
+			continue;
 		gg_figure_column_append(&report->look.figures, &table->columns[i],
 		                        &table->figures[i][index], out);
 		gg_buf_append_text(out, "  ");
@@ -376,27 +400,31 @@ static void append_verdict(const struct gg_diff_report *report, struct gg_buf *o
 {
 	const struct gg_diff *diff = report->diff;
 	double rate = 100 * diff->query.false_discovery_rate;
+	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
 
-	if (diff->is_exact)
-		gg_buf_printf(out, "Exact: %zu of %zu rows differ, %zu grew.\n",
+	if (diff->is_exact) {
+		gg_buf_printf(&text, "Exact: %zu of %zu rows differ, %zu grew.",
 		              diff->significant_count, diff->row_count, diff->grown_count);
-	else if (is_untested(diff))
-		gg_buf_printf(out,
+	} else if (is_untested(diff)) {
+		gg_buf_printf(&text,
 		              "Not tested: how far the numbers may be from the truth is not known; "
-		              "compared: %zu.\n",
+		              "compared: %zu.",
 		              diff->row_count);
-	else if (diff->significant_count == 0)
+	} else if (diff->significant_count == 0) {
 		gg_buf_printf(out,
 		              "No row differs by more than sampling explains; compared: %zu,\n"
 		              "  false discovery rate: %.3g %%.\n",
 		              diff->row_count, rate);
-	else
-		gg_buf_printf(out,
-		              "%zu of %zu rows differ%s, %zu grew.\n"
-		              "On average at most %.3g %% of the rows %s are false alarms.\n",
+	} else {
+		gg_buf_printf(out, "%zu of %zu rows differ%s, %zu grew.\n",
 		              diff->significant_count, diff->row_count,
-		              diff->significant_count == 1 ? "s" : "", diff->grown_count, rate,
-		              report->show_all ? "with a *" : "listed");
+		              diff->significant_count == 1 ? "s" : "", diff->grown_count);
+		gg_buf_printf(&text, "On average at most %.3g %% of the rows %s are false alarms.",
+		              rate, report->show_all ? "with a *" : "listed");
+	}
+	if (text.length > 0)
+		gg_screen_text_append_paragraph(out, gg_buf_text(&text), report->look.width,
+		                                report->look.figures.ascii);
 	if (shown_count(report) <
 	    (report->show_all || is_untested(diff) ? diff->row_count : diff->significant_count))
 		gg_buf_append_text(out, "There are more: --limit 0 shows all.\n");

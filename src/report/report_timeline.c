@@ -181,22 +181,24 @@ static void append_legend(const struct gg_report *report, const struct gg_timeli
                           struct gg_buf *out)
 {
 	bool ascii = report->figures.ascii;
+	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
 
 	if (gg_model_is_exact(report->model))
-		gg_buf_printf(out, "Solid: live heap, exact%s",
+		gg_buf_printf(&text, "Solid: live heap, exact%s",
 		              !has_bounds(timeline) ? ""
 		              : ascii               ? "; ':': upper end"
 		                                    : "; dotted: upper end");
 	else
-		gg_buf_printf(out, "Solid: live heap; %s: %.4g %% confidence interval",
+		gg_buf_printf(&text, "Solid: live heap; %s: %.4g %% confidence interval",
 		              ascii ? "':'" : "dotted", 100 * report->confidence);
-	gg_buf_printf(out, "%s%s.\n",
+	gg_buf_printf(&text, "%s%s.",
 	              timeline->rss_peak_bytes < 0 ? ""
 	              : ascii                      ? "; '*': RSS"
 	                                           : "; line: RSS",
 	              !has_peak(report, timeline) ? ""
 	              : ascii                     ? "; ^: peak"
 	                                          : "; \xe2\x96\xb2: peak");
+	gg_screen_text_append_paragraph(out, gg_buf_text(&text), report->width, ascii);
 	append_rss(report, timeline, out);
 }
 
@@ -208,8 +210,10 @@ static void append_without_moments(const struct gg_report *report,
 	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
 
 	if (!gg_model_has_history(report->model) && report->fleet == NULL)
-		gg_buf_append_text(out, "note: recorded without history: the chart has only what "
-		                        "was never freed\n");
+		gg_screen_text_append_paragraph(out,
+		                                "note: recorded without history: the chart has only "
+		                                "what was never freed",
+		                                report->width, report->figures.ascii);
 	if (gg_tally_is_empty(&timeline->without_moments))
 		return;
 	gg_buf_append_text(&text, "note: not in the chart, because its moments are not known: ");

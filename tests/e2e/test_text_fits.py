@@ -77,6 +77,18 @@ def narrow(path):
             yield f"no {words!r}: {text}"
 
 
+def at_60_columns(path):
+    """The chart's legend and the table of a comparison fit 60 columns, and the change stays."""
+    for words in (["timeline", path], ["diff", path, path, "--all"], ["diff", path, path, "-m", "peak", "--all"]):
+        done = subprocess.run([GEIGER, *words], capture_output=True, check=False,
+                              env={**os.environ, "LC_ALL": "C.UTF-8", "COLUMNS": "60"})
+        text = done.stdout.decode()
+        yield from (f"{words}: {len(line)} columns: {line}" for line in text.split("\n") if len(line) > 60)
+        wanted = "Solid: live heap" if words[0] == "timeline" else "difference"
+        if done.returncode != 0 or wanted not in text:
+            yield f"{words}: {done}"
+
+
 def long_names(path):
     """Leaks fit 60 columns, and a comparison 80, where the names of files are long."""
     long = "_".join(["a_long_name_of_a_file"] * 3)
@@ -126,6 +138,7 @@ def main():
     profiles = make_profiles()
     check("reports_fit_80_columns_in_a_pipe", *in_pipe(profiles, "C.UTF-8"))
     check("why_says_what_its_rows_are_on_a_narrow_screen", *narrow("looks.geiger"))
+    check("a_chart_and_a_comparison_fit_60_columns", *at_60_columns("golden.geiger"))
     check("long_names_of_files_are_shortened", *long_names("golden.geiger"))
     check("frames_without_a_name_are_told_by_their_part", *unnamed("golden.geiger"))
     check("reports_are_ascii_in_the_locale_c", *in_pipe(profiles, "C"))
