@@ -416,9 +416,9 @@ static void append_verdict(const struct gg_diff_report *report, struct gg_buf *o
 		              "  false discovery rate: %.3g %%.\n",
 		              diff->row_count, rate);
 	} else {
-		gg_buf_printf(out, "%zu of %zu rows differ%s, %zu grew.\n",
-		              diff->significant_count, diff->row_count,
-		              diff->significant_count == 1 ? "s" : "", diff->grown_count);
+		gg_buf_printf(out, "%zu of %zu rows differ%s, %zu grew.\n", diff->significant_count,
+		              diff->row_count, diff->significant_count == 1 ? "s" : "",
+		              diff->grown_count);
 		gg_buf_printf(&text, "On average at most %.3g %% of the rows %s are false alarms.",
 		              rate, report->show_all ? "with a *" : "listed");
 	}

@@ -210,10 +210,11 @@ static void append_without_moments(const struct gg_report *report,
 	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
 
 	if (!gg_model_has_history(report->model) && report->fleet == NULL)
-		gg_screen_text_append_paragraph(out,
-		                                "note: recorded without history: the chart has only "
-		                                "what was never freed",
-		                                report->width, report->figures.ascii);
+		gg_screen_text_append_paragraph(
+			out,
+			"note: recorded without history: the chart has only "
+			"what was never freed",
+			report->width, report->figures.ascii);
 	if (gg_tally_is_empty(&timeline->without_moments))
 		return;
 	gg_buf_append_text(&text, "note: not in the chart, because its moments are not known: ");
