@@ -3,17 +3,11 @@
 #include "lines.h"
 
 #include <stdbool.h>
-#include <string.h>
 
 #include "base/atomic.h"
 
 enum {
 	LINES_BITS = 10,
-	PART_BYTES = 16, /* of a table, that are hashed */
-
-	/* PyBytesObject */
-	BYTES_LENGTH = 16,
-	BYTES_CONTENTS = 32,
 
 	TYPE_DEALLOC = 48, /* PyTypeObject */
 
@@ -59,14 +53,6 @@ void gg_python_watch_codes(const struct gg_python *python)
 	gg_store_release(dealloc, count_death);
 }
 
-static uint64_t word_at(const char *p)
-{
-	uint64_t word;
-
-	memcpy(&word, p, sizeof(word));
-	return word;
-}
-
 static uint64_t multiply_fold(uint64_t a, uint64_t b)
 {
 	unsigned __int128 product = (unsigned __int128)a * b;
@@ -82,31 +68,17 @@ static uint64_t mix(uint64_t hash, uint64_t word1, uint64_t word2)
 	return multiply_fold(word1 ^ odd1 ^ hash, word2 ^ odd2);
 }
 
-static uint64_t mix_part(uint64_t hash, const char *p)
-{
-	return mix(hash, word_at(p), word_at(p + 8));
-}
-
 /*
- * A table of up to 48 bytes is hashed whole, with parts of the object's head if it is shorter than
- * 16 bytes.
+ * Deaths tell code objects of one address apart.  First line and table do that in most cases, if
+ * another tool takes the hook out of the type.
  */
 static uint64_t hash_of(const struct gg_python_layout *layout, const void *code, int position)
 {
-	const char *table = *(const char *const *)((const char *)code + layout->code_lines);
-	const char *p = table + BYTES_CONTENTS;
-	size_t bytes = *(const size_t *)(table + BYTES_LENGTH);
+	uintptr_t table = *(const uintptr_t *)((const char *)code + layout->code_lines);
 	uint32_t first_line = *(const uint32_t *)((const char *)code + layout->code_first_line);
-	uint64_t hash = mix((uint64_t)first_line << 32 | (uint32_t)position, (uintptr_t)code,
-	                    (uintptr_t)table);
 
-	hash ^= (uint64_t)gg_load_relaxed(deaths_of(code)) << 32;
-	hash = mix(hash ^ bytes, word_at(p + bytes - PART_BYTES), word_at(p + bytes - 8));
-	if (bytes > PART_BYTES)
-		hash = mix_part(hash, p);
-	if (bytes > 2 * PART_BYTES)
-		hash = mix_part(hash, p + (bytes - PART_BYTES) / 2);
-	return hash;
+	return mix(mix(0, (uintptr_t)code, table), (uint64_t)first_line << 32 | (uint32_t)position,
+	           gg_load_relaxed(deaths_of(code)));
 }
 
 static bool find(size_t place, uint64_t hash, int *ret_line)
