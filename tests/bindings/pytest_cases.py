@@ -69,6 +69,24 @@ def test_whose_fixture_is_large(large):
     assert len(large) == 600
 
 
+@pytest.mark.xfail
+@pytest.mark.limit_memory("1 MB")
+def test_expected_to_exceed():
+    make(50)
+
+
+@pytest.mark.xfail(strict=True, reason="it is large")
+@pytest.mark.limit_memory("1 MB")
+def test_strictly_expected_to_exceed():
+    make(50)
+
+
+@pytest.mark.xfail(raises=ValueError)
+@pytest.mark.limit_memory("1 MB")
+def test_expected_to_raise():
+    make(50)
+
+
 def test_that_fails():
     assert len(make(10)) == 3
 
@@ -98,6 +116,12 @@ wrong = pytest.mark.skipif("CASES_WRONG" not in os.environ, reason="markers that
 @wrong
 @pytest.mark.limit_memory("24 apples")
 def test_wrong_unit():
+    make(1)
+
+
+@wrong
+@pytest.mark.limit_memory(True)
+def test_wrong_kind():
     make(1)
 
 

@@ -50,11 +50,11 @@ installed() {
 	done
 }
 
-limited='test_above_its_limit test_of_unittest_above test_that_fails test_that_leaks'
+limited='test_above_its_limit test_expected_to_raise test_of_unittest_above test_that_fails test_that_leaks'
 
 without() {
 	run
-	failed test_that_fails && ! has 'memory of tests'
+	failed 'test_strictly_expected_to_exceed test_that_fails' && ! has 'memory of tests'
 }
 
 limits() {
@@ -64,17 +64,29 @@ limits() {
 		has 'limited to 1.0 MiB, but 1 kept more after the test: 99.99 % sure' &&
 		has '^=+ geiger: memory of tests' && has '^test_cases.py::test_above_its_limit$' &&
 		has '  peak 25\.[0-9] MiB .* allocations$' && has 'make.* \(test_cases.py:[0-9]+\)' &&
-		has '[0-9]+ more tests, each with a smaller peak'
+		has '[0-9]+ more tests, each with a smaller peak' && has ' 2 xfailed'
 }
 
 # An interval needs no limits, which are checked all the same.
 wrong() {
 	CASES_WRONG=1 run --geiger --geiger-interval 64k -k wrong
-	failed 'test_wrong_name test_wrong_unit test_wrong_warmups test_wrong_without_a_limit' &&
+	failed 'test_wrong_kind test_wrong_name test_wrong_unit test_wrong_warmups test_wrong_without_a_limit' &&
 		has "limit_memory of this test is wrong: '24 apples' is no amount of memory" &&
+		has 'limit_memory of this test is wrong: True is no amount' &&
+		! has 'During handling of' &&
 		has "limit_memory of this test is wrong: limit_memory\(\) missing 1 required .* 'limit'" &&
 		has "limit_leaks of this test is wrong: .* 'turns'" &&
 		has "limit_leaks of this test is wrong: '3' is no number of warmups"
+}
+
+mistaken() {
+	local option
+	run --geiger --geiger-output test_cases.py
+	equals status "$status" 4 && has 'ERROR: --geiger-output /.*/test_cases.py: File exists' || return
+	for option in interval:abc interval:0 interval:300T tests:-3 lines:-1 output:; do
+		run --geiger "--geiger-${option%:*}=${option#*:}"
+		equals status "$status" 4 && has "error: argument --geiger-${option%:*}: .*(a size from|whole number|is empty)" || return
+	done
 }
 
 # A recorder, and a report, that fail.
@@ -151,6 +163,7 @@ check pytest_finds_the_plugin_of_an_installed_package installed
 check 'markers_do_nothing_without_the_option' without
 check 'limits_fail_only_what_is_surely_above' limits
 check 'markers_that_are_wrong_fail_their_tests' wrong
+check 'options_that_are_wrong_run_no_test' mistaken
 check 'a_limited_test_fails_if_its_memory_is_not_known' unknown
 check 'a_test_that_replaces_what_geiger_needs_is_judged' replaced
 if "$python" -c 'import xdist' 2>/dev/null; then
