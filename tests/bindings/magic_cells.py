@@ -67,18 +67,26 @@ def mistakes_are_told_in_a_line():
     assert "UsageError" in run("%%geiger --what\n1")[0]
     printed, _ = run("%%geiger\nimport geiger\nwith geiger.record('x.geiger'): pass")
     assert "recorded to" in printed, printed
-    printed, _ = run("%%geiger -o page.html\nprint('has run')")
-    assert "names the profile" in printed and "has run" not in printed, printed
+    for options, message in (
+        ("-o page.html", "names the profile"),
+        ("-o ''", "name is empty"),
+        ("-m nonsense", "invalid choice"),
+        ("-n -3", "not a whole number"),
+        ("--height -5", "not a whole number"),
+        ("'half", "quotation"),
+    ):
+        printed, _ = run(f"%%geiger {options}\nprint('has run')")
+        assert "UsageError" in printed and message in printed and "has run" not in printed, printed
 
 
 def a_cell_that_changes_the_folder_is_shown():
     before = os.getcwd()
     os.chdir(FOLDER)
     try:
-        printed, shown = run("%%geiger -o there.geiger\nimport os\nos.chdir('/')")
+        printed, shown = run("%%geiger -o 'th ere.geiger'\nimport os\nos.chdir('/')")
     finally:
         os.chdir(before)
-    assert (FOLDER / "there.html").as_uri() in shown["text/plain"], (printed, shown)
+    assert (FOLDER / "th ere.html").as_uri() in shown["text/plain"], (printed, shown)
 
 
 def main():

@@ -413,6 +413,24 @@ def a_bad_interval_is_an_error_before_the_block():
     raises(RuntimeError, geiger.record(path("bad"), interval="many").start, "many")
 
 
+def mistakes_in_start_are_told():
+    """In a process of its own: the agent of a recording stays, and start() would go there."""
+    program = (
+        "import geiger, sys\n"
+        "for mistake in (1 << 64) + 65536, -1, '64k', 1.5:\n"
+        "    for call in geiger.start, geiger.set_interval:\n"
+        "        try: call(mistake)\n"
+        "        except (OSError, TypeError, OverflowError): continue\n"
+        "        sys.exit(f'{call} takes {mistake}')\n"
+        "with geiger.record(sys.argv[1]): pass\n"
+        "try: geiger.start()\n"
+        "except OSError as error: print(error)\n"
+    )
+    command = [sys.executable, "-c", program, path("after")]
+    text = subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout.decode()
+    assert "an agent without a recording" in text, text
+
+
 def only_a_running_recording_can_be_stopped():
     raises(RuntimeError, geiger.record(path("never")).stop, "not running")
 

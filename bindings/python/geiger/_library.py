@@ -7,6 +7,7 @@ by ctypes, so nothing here depends on the version of Python.
 
 import ctypes
 import errno
+import operator
 import os
 import shutil
 import subprocess
@@ -16,6 +17,7 @@ import tempfile
 _HERE = os.path.dirname(os.path.abspath(__file__))
 _ADAPTER = "libgeiger-python.so"
 _DESTINATIONS = ("nowhere", "agent", "own")
+_INTERVAL_MOST = 1 << 48
 _COUNTS = (
     "samples",
     "freed",
@@ -175,6 +177,14 @@ def _check(status, path=None):
         raise OSError(-status, os.strerror(-status), path)
 
 
+def _interval_bytes(value, least):
+    """ctypes would take a larger number for what its lower 64 bits are."""
+    size = operator.index(value)
+    if not least <= size <= _INTERVAL_MOST:
+        raise OSError(errno.EINVAL, f"geiger: an interval is from 1 to 2**48 bytes, and not {size}")
+    return size
+
+
 def start(interval=0, native=False):
     """Samples from now on, one in `interval` bytes on average; 0: the recorder's, or 512 KiB.
 
@@ -182,8 +192,12 @@ def start(interval=0, native=False):
     $GEIGER_DIR, which snapshot() copies and `geiger salvage` reads; record() is simpler.  native:
     stacks have the interpreter's own frames, too.
     """
-    options = _Options(interval_bytes=interval)
-    _check(load().geiger_start(ctypes.byref(options)))
+    options = _Options(interval_bytes=_interval_bytes(interval, 0))
+    status = load().geiger_start(ctypes.byref(options))
+    if status == -errno.ENODEV:
+        text = "geiger: this process has an agent without a recording; record() begins another one"
+        raise OSError(errno.ENODEV, text)
+    _check(status)
     why = install(native)
     if why is not None:
         raise RuntimeError("geiger: " + why)
@@ -206,9 +220,9 @@ def interval():
 
 def set_interval(bytes):
     """Changes the mean number of bytes between two samples."""
-    if bytes < 0:
+    if operator.index(bytes) < 0:
         raise OverflowError("can't convert negative int to unsigned")
-    _check(load().geiger_set_interval(bytes))
+    _check(load().geiger_set_interval(_interval_bytes(bytes, 1)))
     load().geiger_thread_interval(0)
 
 

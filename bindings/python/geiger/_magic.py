@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """%%geiger: the memory of a cell of IPython or Jupyter, as a table and as geiger's page."""
 
+import argparse
 import html
 import os
 import pathlib
+import re
 import tempfile
 
 from IPython.core.error import UsageError
@@ -18,6 +20,25 @@ _FRAME = (
     'title="geiger"></iframe>'
 )
 
+_METRICS = ("peak", "live", "allocated", "temporary", "freed", "left", "pinned")
+
+
+def _whole_number(text):
+    if not re.fullmatch(r"[0-9]+", text):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number")
+    return int(text)
+
+
+def _path(text):
+    """IPython leaves quotation marks around an argument, and `~` in it."""
+    if len(text) > 1 and text[0] == text[-1] and text[0] in "'\"":
+        text = text[1:-1]
+    if not text:
+        raise argparse.ArgumentTypeError("the name is empty")
+    if text.endswith(".html"):
+        raise argparse.ArgumentTypeError(f"{text!r} names the profile; its page gets the same name with .html")
+    return os.path.abspath(os.path.expanduser(text))  # the cell may change the current folder
+
 
 @magics_class
 class GeigerMagics(Magics):
@@ -26,20 +47,20 @@ class GeigerMagics(Magics):
     @cell_magic
     @magic_arguments()
     @argument("-i", "--interval", help="mean bytes between two samples, such as 64k (default: 32k)", default="32k")
-    @argument("-m", "--metric", help="of the table: peak, live, allocated, ... (default: peak)", default="peak")
-    @argument("-n", "--limit", type=int, help="lines of the table (default: 10)", default=10)
-    @argument("-o", "--output", help="keep the profile there; the page is beside it", default=None)
+    @argument("-m", "--metric", choices=_METRICS, help="of the table (default: peak)", default="peak")
+    @argument("-n", "--limit", type=_whole_number, help="lines of the table; 0: all (default: 10)", default=10)
+    @argument("-o", "--output", type=_path, help="keep the profile there; the page is beside it", default=None)
     @argument("--native", action="store_true", help="show the interpreter's functions, too")
     @argument("--confidential", action="store_true", help="leave source lines out of the page")
-    @argument("--height", type=int, help="of the page in pixels (default: 700)", default=700)
+    @argument("--height", type=_whole_number, help="of the page in pixels (default: 700)", default=700)
     @argument("--link", action="store_true", help="show a link to the page instead of the page")
     def geiger(self, line, cell):
         """Records the memory of a cell."""
-        options = parse_argstring(self.geiger, line)
-        if options.output is not None and options.output.endswith(".html"):
-            raise UsageError("geiger: --output names the profile; its page gets the same name with .html")
+        try:
+            options = parse_argstring(self.geiger, line)
+        except ValueError as error:  # a quotation mark without its other one
+            raise UsageError(f"geiger: {error}") from None
         path = options.output or os.path.join(tempfile.mkdtemp(prefix="geiger-"), "cell.geiger")
-        path = os.path.abspath(path)  # the cell may change the current folder
         try:
             with _recording.record(path, interval=options.interval, native=options.native):
                 self.shell.run_cell(cell, store_history=False)
