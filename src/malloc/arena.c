@@ -20,7 +20,6 @@ enum {
 	BIN_COUNT = EXACT_BINS + 4 * 27,
 	BIN_WORDS = (BIN_COUNT + 63) / 64,
 	SLOT_SLICES = 64,       /* opened for sampled slots at once: 1 MiB */
-	SLOT_SHARE = 16,        /* one slice in so many is for sampled slots */
 	HUGE_PAGE_SLICES = 128, /* 2 MiB */
 	AGED_LOOKS = 4,         /* in each delay of purges, for runs that are old enough */
 	REFUSALS_MOST = 8,      /* after so many, all memory may be locked */
@@ -277,7 +276,7 @@ static GG_COLD bool start(void)
 		return false;
 	}
 	set_link_key();
-	slots_max = reservation.slice_max / SLOT_SHARE;
+	slots_max = reservation.slots_max;
 	gg_malloc_purge_limit_bytes = gg_malloc_memory_limit_read(NULL, NULL);
 	return true;
 }
@@ -567,7 +566,8 @@ struct gg_malloc_slab *gg_malloc_arena_take_for_slots(size_t slice_count)
 	slab = take_spare_slots(slice_count);
 	end = slots_end + slice_count;
 	if (slab == NULL && reservation.slice_max != 0 && end <= slots_max) {
-		if (end > slots_opened && slots_opened + SLOT_SLICES <= slots_max &&
+		if (end > slots_opened &&
+		    slots_opened + SLOT_SLICES <= reservation.slot_table_end &&
 		    gg_malloc_open_slices(&reservation, slots_opened, SLOT_SLICES)) {
 			for (size_t i = 0; i < SLOT_SLICES; i++)
 				gg_malloc_map_reset(slots_opened + i);
@@ -592,7 +592,8 @@ size_t gg_malloc_arena_first_slice(void)
 bool gg_malloc_arena_has(const void *p)
 {
 	/* Other memory may be behind the open slices if nothing is reserved. */
-	size_t end = reservation.is_limited ? gg_load_relaxed(&slices_end) : reservation.slice_max;
+	size_t end = gg_load_relaxed(&reservation.is_limited) ? gg_load_relaxed(&slices_end)
+	                                                      : reservation.slice_max;
 
 	return gg_malloc_slice_of(p) < end;
 }
@@ -721,6 +722,44 @@ void gg_malloc_arena_read_totals(struct gg_malloc_arena_totals *ret_totals)
 		.dirty_bytes = dirty.slice_count << GG_MALLOC_SLICE_SHIFT,
 		.slot_bytes = slots_end << GG_MALLOC_SLICE_SHIFT,
 	};
+	give_lock();
+}
+
+/*
+ * Closes the slices that were opened last and never used.  free() looks at no entry behind the
+ * limit of the table, so whoever maps memory there gets it back from libc.
+ */
+static void close_end(void)
+{
+	struct gg_malloc_slab *run = slices_end != 0 ? neighbor(slices_end - 1) : NULL;
+	size_t first, end = (gg_malloc_map.limit + page_slices() - 1) & ~(page_slices() - 1);
+
+	if (run == NULL || gg_malloc_slab_owner(run) != GG_MALLOC_OWNER_FREE || !run->is_zero)
+		return;
+	first = gg_malloc_slab_slice(run);
+	if (end <= first)
+		end = (first + page_slices()) & ~(page_slices() - 1);
+	if (end >= slices_end)
+		return;
+	bin_remove(run);
+	gg_malloc_map_reset(slices_end - 1);
+	run->slice_count = (uint32_t)(end - first);
+	bin_insert(run);
+	gg_store_relaxed(&slices_end, end);
+}
+
+void gg_malloc_arena_limit(size_t limit_bytes)
+{
+	if (gg_malloc_lock_is_mine(&gg_malloc_arena_lock))
+		return;
+	gg_malloc_lock_take(&gg_malloc_arena_lock);
+	give_waiting();
+	/* Before the start there is nothing; the start reads the limit. */
+	if (slices_end != 0 && gg_malloc_reservation_exceeds(&reservation, limit_bytes)) {
+		if (!reservation.is_limited)
+			close_end();
+		gg_malloc_release_reservation(&reservation, limit_bytes, slots_opened, slices_end);
+	}
 	give_lock();
 }
 

@@ -70,6 +70,9 @@ void gg_malloc_arena_set_delay(uint32_t delay_ms);
 /* Bytes of runs and slabs in use, without a lock. */
 size_t gg_malloc_arena_used_bytes(void);
 
+/* Before the process limits its address space: gives back what is reserved (reservation.h). */
+void gg_malloc_arena_limit(size_t limit_bytes);
+
 struct gg_malloc_arena_totals {
 	size_t opened_bytes, free_bytes, dirty_bytes, slot_bytes;
 };

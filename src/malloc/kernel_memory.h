@@ -27,6 +27,16 @@ static inline void *gg_malloc_map_memory(size_t bytes, int protection, int flags
 	return p == -1 ? NULL : (void *)p; /* NOLINT */
 }
 
+/* Returns false if the memory stays mapped. */
+static inline bool gg_malloc_try_unmap(void *p, size_t bytes)
+{
+	int saved_errno = errno;
+	long status = syscall(SYS_munmap, p, bytes);
+
+	errno = saved_errno;
+	return status == 0;
+}
+
 /*
  * A process that has all mappings that it may have cannot unmap a part of one.  Then the memory
  * goes back, and the addresses do not.
@@ -50,18 +60,30 @@ static inline void *gg_malloc_remap_memory(void *p, size_t bytes, size_t new_byt
 	return moved == -1 ? NULL : (void *)moved; /* NOLINT */
 }
 
-/* Maps memory that can be written at an address where nothing is mapped.  False: it cannot. */
-static inline bool gg_malloc_map_memory_at(void *p, size_t bytes)
+/* Maps memory at an address where nothing is mapped.  False: it cannot. */
+static inline bool gg_malloc_map_at(void *p, size_t bytes, int protection, int flags)
 {
 	int saved_errno = errno;
 	/* Kernels before 4.17 take the address for a hint. */
-	long at = syscall(SYS_mmap, p, bytes, PROT_READ | PROT_WRITE,
-	                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0L);
+	long at = syscall(SYS_mmap, p, bytes, protection,
+	                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE | flags, -1, 0L);
 
 	errno = saved_errno;
 	if (at != -1 && (void *)at != p)                   /* NOLINT */
 		gg_malloc_unmap_memory((void *)at, bytes); /* NOLINT */
 	return (void *)at == p;                            /* NOLINT */
+}
+
+/* Maps memory that can be written, in the same way. */
+static inline bool gg_malloc_map_memory_at(void *p, size_t bytes)
+{
+	return gg_malloc_map_at(p, bytes, PROT_READ | PROT_WRITE, 0);
+}
+
+/* Reserves addresses in the same way. */
+static inline bool gg_malloc_reserve_at(void *p, size_t bytes)
+{
+	return gg_malloc_map_at(p, bytes, PROT_NONE, MAP_NORESERVE);
 }
 
 /* Only before the memory is in use, so that no mapping is split later. */

@@ -3,9 +3,9 @@
 # shellcheck source=tests/test.sh disable=SC2317 # functions are called through check
 #
 # test_malloc_limits.sh - memory that libgeiger-malloc.so gives back, and limits that it respects.
-# $1: the library, $2: limits_program
+# $1: the library, $2: limits_program, $3: exhaust_program
 . "$(dirname "$0")/../test.sh"
-library=$1 program=$2
+library=$1 program=$2 exhaust_program=$3
 unset GEIGER_LOG GEIGER_ACTIVE GEIGER_INTERVAL
 export GEIGER_DIR=$scratch
 
@@ -56,6 +56,15 @@ limited_data() {
 	(ulimit -d 300000 && is_right fill)
 }
 
+# The region is small, so that the limit is the allocator's alone.
+threads_may_exhaust_a_later_limit() {
+	GEIGER_MAX_LIVE=16384 GEIGER_MAX_STACKS=16384 GEIGER_MAX_ROWS=16384 GEIGER_INTERVAL=64k LD_PRELOAD=$library \
+		timeout 100 "$exhaust_program" >"$scratch/out" 2>&1 || return 1
+	rm -f "$scratch"/geiger-*
+	cat "$scratch/out"
+	[[ $(cat "$scratch/out") == "exhaust: 0 wrong" ]]
+}
+
 check "a process that does little falls to live + 10 %" an_idle_process_falls
 check "blocks that another thread frees are used again" blocks_behind_a_queue_go_back
 check "buffers of 5 to 25 MiB keep their pages" buffers_keep_their_pages
@@ -65,4 +74,5 @@ check "in a sandbox no new system call is made" nothing_new_is_called
 check "the kernel may refuse to take memory back" a_kernel_may_refuse
 check "with 293 MiB of address space, 150 MiB are allocated and threads run" limited_address_space
 check "with 293 MiB of data, 150 MiB are allocated and threads run" limited_data
+check "a program limits its address space after its start, and threads exhaust it" threads_may_exhaust_a_later_limit
 finish

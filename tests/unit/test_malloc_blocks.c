@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "malloc/arena.h"
@@ -511,4 +512,91 @@ TEST(a_handler_may_trim_when_the_event_of_an_empty_slab_is_due)
 	free_blocks(&blocks[16], DUE_BLOCKS - 16);
 	geiger_malloc_trim();
 	CHECK_EQ_PTR(gg_malloc_validate(), NULL);
+}
+
+static size_t mapped_bytes(void)
+{
+	size_t pages = 0;
+	FILE *file = fopen("/proc/self/statm", "r");
+
+	REQUIRE(file != NULL && fscanf(file, "%zu", &pages) == 1);
+	fclose(file);
+	return pages * 4096;
+}
+
+/* Memory that is not the allocator's, in the addresses that it gave back: as huge blocks are. */
+static void map_and_free_foreign(void)
+{
+	enum { COUNT = 64 };
+	void *pages[COUNT];
+
+	gg_malloc_client = &client;
+	foreign_count = 0;
+	for (size_t i = 0; i < COUNT; i++) {
+		pages[i] = mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+		                -1, 0);
+		REQUIRE(pages[i] != MAP_FAILED);
+		geiger_free(pages[i]);
+	}
+	CHECK_EQ_U64(foreign_count, COUNT);
+	for (size_t i = 0; i < COUNT; i++)
+		munmap(pages[i], 1 << 20);
+	gg_malloc_client = NULL;
+}
+
+static void run_under_later_limits(void)
+{
+	enum { RUN_BYTES = 1 << 20, RUNS = 600 };
+	static struct trace before, after;
+	static char *runs[RUNS];
+	size_t all = mapped_bytes(), left;
+
+	before = after = (struct trace){ .random = 5 };
+	for (size_t i = 0; i < 20000; i++)
+		trace_step(&before);
+	/* Again and again, as nothing keeps a program from it. */
+	for (size_t limit = (size_t)300 << 20; limit > (size_t)20 << 20; limit /= 2) {
+		gg_malloc_arena_limit(limit);
+		left = mapped_bytes();
+		CHECK_MSG(left < (size_t)1 << 30 || all > (size_t)1 << 40,
+		          "%zu MiB are mapped after a limit of %zu MiB, and %zu MiB before",
+		          left >> 20, limit >> 20, all >> 20);
+		CHECK_EQ_PTR(gg_malloc_validate(), NULL);
+		map_and_free_foreign();
+		for (size_t i = 0; i < 5000; i++)
+			trace_step(&before);
+	}
+	/* More than the limit: it may have been raised since. */
+	for (size_t i = 0; i < RUNS; i++) {
+		runs[i] = geiger_malloc(RUN_BYTES);
+		REQUIRE(gg_malloc_slab_of(runs[i]) != NULL);
+		runs[i][0] = runs[i][RUN_BYTES - 1] = 1;
+	}
+	map_and_free_foreign();
+	gg_malloc_set_interval(1000, 5);
+	for (size_t i = 0; i < 20000; i++)
+		trace_step(&after);
+	trace_end(&after);
+	trace_end(&before);
+	for (size_t i = 0; i < RUNS; i++)
+		geiger_free(runs[i]);
+	CHECK_EQ_U64(before.wrong + after.wrong, 0);
+	CHECK_EQ_PTR(gg_malloc_validate(), NULL);
+}
+
+/* In a child, because the other tests are about a reservation. */
+TEST(a_later_limit_of_the_address_space_gives_the_reservation_back)
+{
+	pid_t child;
+	int status = -1;
+
+	geiger_free(geiger_malloc(100));
+	child = fork();
+	if (child == 0) {
+		run_under_later_limits();
+		fflush(stdout);
+		_exit(test_failed);
+	}
+	REQUIRE(waitpid(child, &status, 0) == child);
+	CHECK_EQ_I64(status, 0);
 }
