@@ -233,6 +233,26 @@ def exact_counts_have_the_last_tick(folder):
         complain("the last tick", f"the peak is {peak}, in v_timeline {chart}, not {BYTES}")
 
 
+def a_salvage_does_not_know_when_a_process_was_killed(folder):
+    """Its region knows of the last allocation, and that of its parent when the parent ended."""
+    directory, profile = os.path.join(folder, "regions"), os.path.join(folder, "late.geiger")
+    os.mkdir(directory)
+    words = subprocess.run([GEIGER, "env", "-i", "1", "--dir", directory], check=True, capture_output=True,
+                           text=True).stdout.split()
+    subprocess.run(["env", *words, PROGRAM, "late"], check=True)
+    subprocess.run([GEIGER, "salvage", "-q", "-o", profile, directory], check=True, stderr=subprocess.DEVNULL)
+    (last_ns, end_ns), = query(profile, "select max(t_alloc), (select max(end_ns) from process) from sample"
+                                        f" where size = {BYTES // 200}")
+    middle = f"{(last_ns + end_ns) // 2}ns"
+    for options in (["--at", middle], ["-m", "left", "--between", "0", middle],
+                    ["-m", "left", "--between", middle, f"{end_ns}ns"]):
+        held = row_of(report(profile, *options), "in_ancestor")
+        if not (held["low"] == 0 and held["high"] == BYTES):
+            complain(f"a salvage, {options}", f"{held}, not 0 to {BYTES}")
+    if row_of(report(profile, "-m", "live"), "in_ancestor")["high"] != 0:
+        complain("a salvage", "the end of the killed process is that of the session")
+
+
 def live_of(profile, name):
     """The live memory of the ancestor, and whether a note tells of forked processes."""
     data = report(profile, "-m", "live")
@@ -292,6 +312,7 @@ def main():
                      siblings_of_an_ancestor_that_is_gone_are_its_children,
                      workers_that_are_killed_idle_hold_what_they_inherited, a_child_that_ends_soon_is_in_the_upper_end,
                      exact_counts_do_not_deny_what_lives_on, exact_counts_have_the_last_tick,
+                     a_salvage_does_not_know_when_a_process_was_killed,
                      a_recorder_that_is_killed_leaves_heirs_in_upper_ends):
             before = failed
             test(folder)

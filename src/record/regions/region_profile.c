@@ -69,6 +69,8 @@ struct region {
 	/* Once it is in the profile: its id there, and the start of the session by its clock. */
 	uint32_t process;
 	uint64_t session_zero_ns; /* it may have wrapped */
+	/* What the profile has of a process that was killed; id 0: it was not.  We own the texts. */
+	struct gg_profile_process killed;
 };
 
 /* The files that a salvage reads beside regions. */
@@ -264,6 +266,48 @@ static int put_rss(struct gg_profile_writer *writer, uint32_t process, uint32_t 
 		writer, gg_profile_add_memory(writer->profile, &memory, writer->error));
 }
 
+/* Keeps the record of a process that was killed: its end has bounds once all regions are read. */
+static int keep_killed(struct region *region, const struct gg_target *target)
+{
+	const struct gg_profile_process *record = &target->record;
+	char *exe = record->exe != NULL ? strdup(record->exe) : NULL;
+	char *command = record->command != NULL ? strdup(record->command) : NULL;
+
+	if ((record->exe != NULL && exe == NULL) || (record->command != NULL && command == NULL)) {
+		free(exe);
+		free(command);
+		return -ENOMEM;
+	}
+	region->killed = *record;
+	region->killed.id = target->id;
+	region->killed.exe = exe;
+	region->killed.command = command;
+	return 0;
+}
+
+/*
+ * Sets the latest end of processes that were killed.  A region does not tell when that was, so it
+ * may have been any time until the last one that the regions know of.  That moment itself belongs to
+ * the process that is known to have lived then, because the last process decides what is live at the
+ * end (profile/live_at_end.h).
+ */
+static int bound_ends(struct gg_profile_writer *writer, struct region *regions, uint32_t count,
+                      int64_t last_ns)
+{
+	for (uint32_t i = 0; i < count && writer->status == 0; i++) {
+		struct gg_profile_process *killed = &regions[i].killed;
+
+		if (killed->id == 0 || killed->end_ns >= last_ns - 1)
+			continue;
+		killed->end_range_ns = last_ns - 1 - killed->end_ns;
+		killed->end_ns = last_ns - 1;
+		gg_profile_writer_keep(writer,
+		                       gg_profile_update_process(writer->profile, killed->id,
+		                                                 killed, writer->error));
+	}
+	return writer->status;
+}
+
 /* Adds the process of regions[number] to the profile.  has_streams: managed memory follows. */
 static int add_region(struct gg_profile_writer *writer, struct gg_target_set *set,
                       struct region *regions, uint32_t number, bool has_streams, bool has_looks,
@@ -310,6 +354,8 @@ static int add_region(struct gg_profile_writer *writer, struct gg_target_set *se
 	if (status == 0)
 		status = gg_final_state_write(target, (struct gg_end_bounds){ end_ns, end_ns },
 		                              gg_attach_record_ending(&view.header));
+	if (status == 0 && !is_alive && view.header.end_monotonic_ns == 0)
+		status = gg_profile_writer_keep(writer, keep_killed(&regions[number], target));
 	gg_region_view_done(&view);
 	if (status == 0 && has_look)
 		gg_target_look_put(&look, target);
@@ -562,6 +608,12 @@ static int add_regions(struct gg_profile *profile, struct region *regions, uint3
 		                    has_looks, &last_ns, error);
 		end_ns = gg_profile_writer_time(&writer, last_ns);
 		session.end_ns = end_ns > session.end_ns ? end_ns : session.end_ns;
+	}
+	if (status == 0 && beside != NULL)
+		status = bound_ends(&writer, regions, count, session.end_ns);
+	for (uint32_t i = 0; i < count; i++) {
+		free((char *)regions[i].killed.exe);
+		free((char *)regions[i].killed.command);
 	}
 	native_count = writer.counts.sample_count;
 	if (status == 0 && beside != NULL)
