@@ -116,20 +116,78 @@ static int add_samples(struct joining *joining)
 	return 0;
 }
 
+/* --- exact counts --- */
+
+/* The moments at which aggregates of exact counts changed around a look. */
+struct ticks {
+	int64_t next_ns; /* the first one after it; INT64_MAX: none */
+	bool is_exact;   /* the process has exact counts */
+};
+
+static struct ticks ticks_around(const struct joining *joining)
+{
+	const struct gg_model *model = joining->model;
+	int64_t now_ns = joining->look->time_ns;
+	struct ticks ticks = { .next_ns = INT64_MAX };
+
+	for (size_t i = 0; i < model->aggregate_count; i++) {
+		const struct gg_profile_aggregate *aggregate = &model->aggregates[i];
+		int64_t from_ns = aggregate->from_ns + aggregate->bucket_ns;
+
+		if (aggregate->process != joining->look->process || !aggregate->is_exact)
+			continue;
+		ticks.is_exact = true;
+		if (from_ns > now_ns && from_ns < ticks.next_ns)
+			ticks.next_ns = from_ns;
+		if (aggregate->to_ns > now_ns && aggregate->to_ns < ticks.next_ns)
+			ticks.next_ns = aggregate->to_ns;
+	}
+	return ticks;
+}
+
+/*
+ * Adds blocks that are live for certain: those of a tick before the look that the next tick still
+ * has.  Blocks that came or went between the two ticks may have been live.
+ */
+static void add_exact(struct joining *joining, const struct gg_profile_aggregate *aggregate,
+                      const struct ticks *ticks)
+{
+	int64_t now_ns = joining->look->time_ns;
+	int64_t from_ns = aggregate->from_ns + aggregate->bucket_ns;
+	struct gg_tally sum = { 0 };
+
+	if (aggregate->to_ns <= now_ns || (from_ns > now_ns && from_ns > ticks->next_ns))
+		return;
+	gg_model_add_aggregate(joining->model, &sum, aggregate);
+	if (from_ns > now_ns ||
+	    (aggregate->to_ns != GG_TIME_NONE && aggregate->to_ns <= ticks->next_ns))
+		gg_tally_doubt(&sum);
+	gg_tally_merge(&joining->live, &sum);
+}
+
 /* Samples that are known as sums alone may have been live then. */
 static void add_aggregates(struct joining *joining)
 {
 	const struct gg_model *model = joining->model;
 	int64_t now_ns = joining->look->time_ns;
+	struct ticks ticks = ticks_around(joining);
 
+	/* What a process inherited from its parent is in no tick of its own. */
+	if (ticks.is_exact && model->processes[joining->look->process].parent != 0)
+		joining->live.incomplete = 1;
 	if (!gg_model_has_history(model))
 		return; /* all of them are freed */
 	for (size_t i = 0; i < model->aggregate_count; i++) {
 		const struct gg_profile_aggregate *aggregate = &model->aggregates[i];
 		struct gg_tally sum = { 0 };
 
-		if (aggregate->process != joining->look->process || aggregate->from_ns > now_ns ||
-		    aggregate->to_ns <= now_ns)
+		if (aggregate->process != joining->look->process)
+			continue;
+		if (aggregate->is_exact) {
+			add_exact(joining, aggregate, &ticks);
+			continue;
+		}
+		if (aggregate->from_ns > now_ns || aggregate->to_ns <= now_ns)
 			continue;
 		gg_model_add_aggregate(model, &sum, aggregate);
 		gg_tally_doubt(&sum);

@@ -247,6 +247,31 @@ def options_of_sampling_are_refused():
     assert geiger("attach", "--exact", "1").returncode != 0
 
 
+KEEPER = "import sys; held = [bytes(1000) for i in range(50000)]; print('held', flush=True); sys.stdin.read()"
+
+
+def rows_of_rss(file):
+    found = geiger("why", "--json", file)
+    return json.loads(found.stdout)["rows"] if found.returncode == 0 else []
+
+
+def why_knows_live_memory_and_whose_tables_it_is():
+    """Every block of the keeper is live at a look; the table of live blocks is geiger's memory."""
+    command = [GEIGER, "record", "--quiet", "--exact", "-o", "w.geiger", "--", sys.executable, "-S", "-c", KEEPER]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as run:
+        run.stdout.readline()
+        begin, live = time.monotonic(), []
+        while sum(row["bytes"] for row in live) < 50000 * 1033 and time.monotonic() - begin < 60:
+            time.sleep(0.2)
+            live = [row for row in rows_of_rss("w.geiger") if row["name"] == "live"]
+        run.stdin.close()
+    rows = rows_of_rss("w.geiger")
+    live = [row for row in rows if row["name"] == "live"]
+    unnamed = sum(row["bytes"] for row in rows if row["name"] == "mappings" and row["detail"].startswith("without"))
+    assert len(live) == 1 and live[0]["low"] <= 50000 * 1033 <= live[0]["bytes"] <= live[0]["high"] < 55e6, live
+    assert unnamed < 1 << 20, rows
+
+
 def problem(function):
     try:
         function()
@@ -272,6 +297,7 @@ def main():
         check("operators_of_each_allocator_count_once", problem(operators_of_each_allocator_count_once))
     else:
         skip("operators_of_each_allocator_count_once", "there is no C++ compiler")
+    check("why_knows_live_memory_and_whose_tables_it_is", problem(why_knows_live_memory_and_whose_tables_it_is))
     check("a_profile_that_is_being_recorded_has_each_block_once",
           problem(a_profile_that_is_being_recorded_has_each_block_once))
     check("bytes_that_replace_other_bytes_are_in_all_readers",

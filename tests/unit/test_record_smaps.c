@@ -182,6 +182,19 @@ TEST(what_is_of_geiger_is_in_no_other_part)
 	CHECK(sums.pss_file_bytes == 0 && sums.rss_bytes == 416 * KIB);
 }
 
+TEST(with_exact_counts_tables_of_any_size_are_geigers)
+{
+	struct gg_smaps sums;
+
+	add("100000-1fa000", "", 10, 10, 10, "rd wr mr mw me nr"); /* huge pages are allowed */
+	add("200000-2fb000", "", 20, 20, 20, "rd wr mr mw me nr nh");
+	add("300000-301000", "[anon: a name]", 40, 40, 40, "rd wr mr mw me nr nh");
+	sums = add_up_with(
+		&(struct gg_smaps_hints){ .private_bytes = TABLES_KIB * KIB, .is_exact = true });
+	CHECK_EQ_I64(sums.geiger_bytes, 20 * KIB);
+	CHECK_EQ_I64(sums.parts[GG_MAPPING_ANONYMOUS].rss_bytes, 10 * KIB);
+}
+
 TEST(mappings_that_only_look_like_geigers_are_the_programs)
 {
 	struct gg_smaps sums;

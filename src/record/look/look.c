@@ -70,6 +70,7 @@ static int take_mappings(struct gg_look *look, pid_t pid, const char *text,
 	struct addresses addresses = { 0 };
 	struct gg_look_threads threads = { 0 };
 	struct gg_smaps_hints hints = { .private_bytes = options->private_bytes,
+		                        .is_exact = options->is_exact,
 		                        .visit = gg_look_mappings_visit,
 		                        .context = &mappings };
 	int status = collect_addresses(&addresses, options->samples);

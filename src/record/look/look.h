@@ -27,6 +27,7 @@
 
 struct gg_look_options {
 	size_t private_bytes; /* gg_region_private_bytes(); 0: the process has no region */
+	bool is_exact;        /* the region has exact counts */
 	/* Live samples, some of them chosen; NULL: only the mappings matter. */
 	const struct gg_look_samples *samples;
 	const char *smaps;  /* text of /proc/PID/smaps, just read; NULL: the look reads it */

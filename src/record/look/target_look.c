@@ -10,6 +10,7 @@
 #include "base/time_units.h"
 #include "record/look/ask_allocator.h"
 #include "record/look/live_watch.h"
+#include "region/reader/view.h"
 #include "region/writer/region.h"
 
 enum { GONE_PERCENT = 2, READINGS_MAX = 32 };
@@ -62,6 +63,7 @@ static int look_once(struct gg_look *ret_look, struct gg_target *target,
 	};
 	struct gg_look_options look_options = {
 		.private_bytes = gg_target_private_bytes(target),
+		.is_exact = gg_region_is_exact(&target->reader.header),
 		.samples = samples,
 		.smaps = options->smaps,
 		.budget_ns = options->budget_ns,

@@ -18,6 +18,7 @@
 #include "record/look/target_look.h"
 #include "record/process/look_schedule.h"
 #include "record/process/proc_file.h"
+#include "region/reader/view.h"
 
 /* The shortest and the longest pause between two regular rounds. */
 #define ROUND_LEAST_NS  INT64_C(20000000)
@@ -122,7 +123,8 @@ static uint64_t read_mappings(struct gg_member *member, struct gg_buf *text)
 	cost_ns = gg_clock_thread_ns() - before_ns;
 	gg_smaps_add_up(&member->parts, gg_buf_text(text),
 	                &(struct gg_smaps_hints){
-				.private_bytes = gg_target_private_bytes(member->target) });
+				.private_bytes = gg_target_private_bytes(member->target),
+				.is_exact = gg_region_is_exact(&member->target->reader.header) });
 	return cost_ns > 0 ? cost_ns : 1;
 }
 

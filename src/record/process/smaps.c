@@ -123,13 +123,14 @@ static void take_value(struct smaps_mapping *mapping, const char *line)
 }
 
 /* True if the mapping looks like the private tables of a region (process/smaps.h). */
-static bool has_tables(const struct smaps_mapping *mapping, size_t private_bytes)
+static bool has_tables(const struct smaps_mapping *mapping, const struct gg_smaps_hints *hints)
 {
-	size_t bytes = (private_bytes + SMAPS_PAGE_BYTES - 1) / SMAPS_PAGE_BYTES * SMAPS_PAGE_BYTES;
+	size_t bytes = (hints->private_bytes + SMAPS_PAGE_BYTES - 1) / SMAPS_PAGE_BYTES *
+	               SMAPS_PAGE_BYTES;
 
-	return private_bytes > 0 && !mapping->is_file && *mapping->name == '\n' &&
-	       !mapping->has_reserve && !mapping->has_huge_pages &&
-	       mapping->end - mapping->begin == bytes;
+	return bytes > 0 && !mapping->is_file && *mapping->name == '\n' && !mapping->has_reserve &&
+	       !mapping->has_huge_pages &&
+	       (hints->is_exact || mapping->end - mapping->begin == bytes);
 }
 
 static bool is_memory_file(const struct smaps_mapping *mapping)
@@ -259,8 +260,7 @@ static void add_mapping(struct gg_smaps *sums, const struct smaps_mapping *mappi
 	                       ? rss - mapping->anonymous_bytes
 	                       : 0;
 
-	bool is_geiger = mapping->is_region || mapping->is_library ||
-	                 has_tables(mapping, hints->private_bytes);
+	bool is_geiger = mapping->is_region || mapping->is_library || has_tables(mapping, hints);
 
 	sums->rss_bytes += rss;
 	sums->pss_bytes += pss;

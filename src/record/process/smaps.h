@@ -18,8 +18,9 @@
  * The sums count geiger's own memory apart: mappings of a region's file and of the agent's library,
  * the bss behind that library, and the anonymous mapping with the region's tables.  That mapping
  * has no name.  Its size, which follows from the region's header, and two flags that programs
- * rarely combine (no reserve, no huge pages) identify it.  Blocks of some 100 KiB that the agent
- * maps for its threads count as the program's.
+ * rarely combine (no reserve, no huge pages) identify it.  The table of live blocks of exact counts
+ * grows in pieces, which the kernel joins, so with exact counts the flags alone decide.  Blocks of
+ * some 100 KiB that the agent maps for its threads count as the program's.
  *
  * Hostile   the kernel writes the text, but the program chooses names in it.  At worst its own
  *           files count as geiger's.
@@ -27,6 +28,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -50,6 +52,7 @@ typedef void gg_smaps_visit(enum gg_mapping_kind kind, const char *name, size_t 
 /* Knowledge of the process beside the kernel's text. */
 struct gg_smaps_hints {
 	size_t private_bytes; /* gg_region_private_bytes(); 0: it has no region */
+	bool is_exact;        /* the region has exact counts, and so a table of live blocks */
 	/* Addresses of live samples, ascending; NULL: none are known. */
 	const uint64_t *malloc_addresses, *mmap_addresses;
 	size_t malloc_count, mmap_count;

@@ -18,7 +18,6 @@
 
 enum {
 	SLOT_PAGE_BYTES = 4096,
-	HUGE_PAGE_BYTES = 2 << 20,
 	DOUBLED_TO = 1024, /* slots: smaller tables double */
 	LOCK_TRIES = 100,
 	ADDRESS_BITS = 48,
@@ -136,9 +135,12 @@ static GG_APART bool grow(struct gg_exact_live *live, struct gg_exact_shard *sha
 		errno = saved_errno;
 		return false;
 	}
-	/* A table grows by a quarter, and a huge page could be much more than that. */
-	if (bytes_of(larger.capacity) >= HUGE_PAGE_BYTES)
-		madvise(memory, bytes_of(larger.capacity), MADV_NOHUGEPAGE);
+	/*
+	 * A table grows by a quarter, and a huge page could be much more than that.  The flag also
+	 * tells readers of /proc/PID/smaps whose memory it is, whatever its size.
+	 */
+	madvise(memory, bytes_of(larger.capacity), MADV_NOHUGEPAGE);
+	errno = saved_errno;
 	larger.slots = memory;
 	for (uint32_t i = 0; i < shard->capacity; i++) {
 		const struct gg_exact_slot *slot = &shard->slots[i];
@@ -167,6 +169,8 @@ bool gg_exact_live_init(struct gg_exact_live *live, uint64_t most_count)
 	struct gg_exact_slot *slots = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
 	                                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
+	if (slots != MAP_FAILED)
+		madvise(slots, bytes, MADV_NOHUGEPAGE); /* as in grow() */
 	errno = saved_errno;
 	if (slots == MAP_FAILED)
 		return false;
