@@ -38,8 +38,8 @@ export function figureOfTriple(triple) {
 }
 
 /**
- * "236 MiB (215-258), 471 samples".  With exact counts each allocation is a sample, and the evidence
- * has their number.
+ * "236 MiB (215-258), 471 samples".  With exact counts each allocation is a sample, and the
+ * evidence has their number.
  *
  * @param {Profile} profile
  * @param {LeakRow} row

@@ -220,7 +220,7 @@ export function makeProfile(data) {
 	return profile;
 }
 
-/** Whether every allocation was counted (`geiger record --exact`). @param {{ meta: Json }} profile */
+/** Whether every allocation was counted (record --exact). @param {{ meta: Json }} profile */
 export const isExact = ({ meta }) => meta?.is_exact === true;
 
 /** @param {Json} data */

@@ -40,7 +40,12 @@ export function stackedLegend(store, drawn, seconds) {
 /** The most letters of a function in the line, unless more tell it from another one. */
 const NAME_LETTERS = 26;
 
-/** Short names that differ: of overloads, only the full names do. @param {Store} store @param {Drawn} drawn */
+/**
+ * Short names that differ.  Overloads are told apart by their full names.
+ *
+ * @param {Store} store
+ * @param {Drawn} drawn
+ */
 function namesOf({ profile }, { stacked }) {
 	const names = stacked.map(({ frame }) => (frame === 0 ? 'rest' : profile.names[frame]));
 
