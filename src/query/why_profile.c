@@ -172,7 +172,7 @@ static void add_aggregates(struct joining *joining)
 	int64_t now_ns = joining->look->time_ns;
 	struct ticks ticks = ticks_around(joining);
 
-	/* What a process inherited from its parent is in no tick of its own. */
+	/* No tick of a process has the blocks that it inherited from its parent. */
 	if (ticks.is_exact && model->processes[joining->look->process].parent != 0)
 		joining->live.incomplete = 1;
 	if (!gg_model_has_history(model))

@@ -41,7 +41,7 @@ export function stackedLegend(store, drawn, seconds) {
 const NAME_LETTERS = 26;
 
 /**
- * Short names that differ.  Overloads are told apart by their full names.
+ * Short names that differ.  Overloads differ in their full names alone.
  *
  * @param {Store} store
  * @param {Drawn} drawn
