@@ -23,7 +23,8 @@ def test_without_limit():
     assert len(make(10 + 50 * int(os.environ.get("CASES_MORE", "0")))) > 0
 
 
-@pytest.mark.limit_memory("24 MB")
+@pytest.mark.limit_memory(memory_limit="24 MB", current_thread_only=False)
+@pytest.mark.limit_leaks(location_limit="24 MB", filter_fn=None)
 def test_within_its_limit():
     make(300)
 
@@ -116,6 +117,18 @@ wrong = pytest.mark.skipif("CASES_WRONG" not in os.environ, reason="markers that
 @wrong
 @pytest.mark.limit_memory("24 apples")
 def test_wrong_unit():
+    make(1)
+
+
+@wrong
+@pytest.mark.limit_memory("24 MB", current_thread_only=True)
+def test_wrong_threads():
+    make(1)
+
+
+@wrong
+@pytest.mark.limit_leaks("24 MB", filter_fn=len)
+def test_wrong_filter():
     make(1)
 
 

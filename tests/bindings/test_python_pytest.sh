@@ -70,10 +70,10 @@ limits() {
 # An interval needs no limits, which are checked all the same.
 wrong() {
 	CASES_WRONG=1 run --geiger --geiger-interval 64k -k wrong
-	failed 'test_wrong_kind test_wrong_name test_wrong_unit test_wrong_warmups test_wrong_without_a_limit' &&
+	failed 'test_wrong_filter test_wrong_kind test_wrong_name test_wrong_threads test_wrong_unit test_wrong_warmups test_wrong_without_a_limit' &&
 		has "limit_memory of this test is wrong: '24 apples' is no amount of memory" &&
 		has 'limit_memory of this test is wrong: True is no amount' &&
-		! has 'During handling of' &&
+		! has 'During handling of' && has 'geiger counts all threads' && has 'geiger has no filter' &&
 		has "limit_memory of this test is wrong: limit_memory\(\) missing 1 required .* 'limit'" &&
 		has "limit_leaks of this test is wrong: .* 'turns'" &&
 		has "limit_leaks of this test is wrong: '3' is no number of warmups"

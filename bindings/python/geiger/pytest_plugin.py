@@ -78,28 +78,44 @@ def _interval_text(estimate):
 # --- markers ---
 
 
-def _limit_memory(limit):
+def _check_threads(current_thread_only):
+    if current_thread_only:
+        raise ValueError("current_thread_only: geiger counts all threads")
+
+
+def _limit_memory(limit, *, current_thread_only=False):
+    _check_threads(current_thread_only)
     return size_of(limit), 0
 
 
-def _limit_leaks(limit, warmups=0):
+def _limit_leaks(limit, warmups=0, *, filter_fn=None, current_thread_only=False):
+    _check_threads(current_thread_only)
+    if filter_fn is not None:
+        raise ValueError("filter_fn: geiger has no filter")
     if not isinstance(warmups, int) or isinstance(warmups, bool) or warmups < 0:
         raise ValueError(f"{warmups!r} is no number of warmups")
     return size_of(limit), warmups
 
 
-_MARKERS = {"limit_memory": _limit_memory, "limit_leaks": _limit_leaks}
+# The second name is that of the limit in pytest-memray.
+_MARKERS = {
+    "limit_memory": (_limit_memory, "memory_limit"),
+    "limit_leaks": (_limit_leaks, "location_limit"),
+}
 
 
 def limits_of(item):
     """Returns a limit in bytes and a number of warmups for each marker, by its name."""
     limits = {}
-    for name, read in _MARKERS.items():
+    for name, (read, other_name) in _MARKERS.items():
         marker = item.get_closest_marker(name)
         if marker is None:
             continue
+        named = dict(marker.kwargs)
+        if other_name in named and "limit" not in named:
+            named["limit"] = named.pop(other_name)
         try:
-            limits[name] = read(*marker.args, **marker.kwargs)
+            limits[name] = read(*marker.args, **named)
         except (TypeError, ValueError) as error:
             text = str(error).replace(read.__name__, name)
             raise ValueError(f"the marker {name} of this test is wrong: {text}") from None
