@@ -132,11 +132,16 @@ static uint32_t bin_of(const struct cell_list *cells, const struct gg_page_pick 
 	return node->light < 1e-3F ? lighten(run, bin) : bin;
 }
 
-/* The bin of an end; behind the last one for what is live at the end. */
+/*
+ * The bin of an end, as times_and_node() has it; behind the last one for what is live at the end.
+ */
 static uint32_t end_bin_of(const struct cell_list *cells, const struct gg_page_pick *pick,
                            int64_t time_ns)
 {
-	return time_ns == GG_TIME_NONE ? cells->run->bins.count : bin_of(cells, pick, time_ns);
+	if (time_ns == GG_TIME_NONE)
+		return cells->run->bins.count;
+	return pick->is_left ? gg_page_bin(&cells->run->bins, time_ns)
+	                     : bin_of(cells, pick, time_ns);
 }
 
 static uint64_t bins_between(uint32_t least, uint32_t most)
@@ -146,7 +151,8 @@ static uint64_t bins_between(uint32_t least, uint32_t most)
 
 /*
  * Returns 1 + the bin in which the block was left; 0: its end tells that.  Another holder may have
- * had it longer, and live memory at the end has no end.
+ * had it longer, and live memory at the end has no end.  The end of a killed process is uncertain,
+ * and so is that of its blocks.
  */
 static uint64_t left_bin(const struct cell_list *cells, const struct gg_page_pick *pick)
 {
@@ -154,6 +160,9 @@ static uint64_t left_bin(const struct cell_list *cells, const struct gg_page_pic
 	uint32_t left, gone = bins->count;
 
 	if (!pick->is_left || pick->left_ns == GG_TIME_NONE)
+		return 0;
+	if (!pick->has_heirs && pick->gone_ns < pick->left_ns &&
+	    pick->left_ns <= pick->gone_most_ns)
 		return 0;
 	left = gg_page_bin(bins, pick->left_ns);
 	if (pick->gone_ns != GG_TIME_NONE)
@@ -169,7 +178,7 @@ static uint64_t uncertainty(const struct cell_list *cells, const struct gg_page_
 	                                bin_of(cells, pick, pick->born_ns));
 	bool is_exact = pick->aggregate != NULL && pick->aggregate->is_exact;
 
-	if ((pick->gone_ns != GG_TIME_NONE && !pick->is_left) || is_exact || pick->has_heirs) {
+	if (pick->gone_ns != GG_TIME_NONE || is_exact || pick->has_heirs) {
 		uint32_t gone = end_bin_of(cells, pick, pick->gone_ns);
 
 		doubted |= bins_between(gone, end_bin_of(cells, pick, pick->gone_most_ns))

@@ -10,8 +10,8 @@
  * with equal sums before and after any batch.
  *
  * A block that several processes hold (origin) becomes part of an aggregate when all have freed it.
- * A counter of each process has the number of its inherited samples that went, because unseen_heirs.h
- * counts the samples that a profile has of those that a process inherited.
+ * A counter of each process has the number of its inherited samples that went, because
+ * unseen_heirs.h counts the samples that a profile has of those that a process inherited.
  *
  * Memory    One key for each aggregate that the pass has made: about 100 bytes.
  */

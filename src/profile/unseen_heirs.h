@@ -6,8 +6,8 @@
  * such blocks ("samples inherited").  Then a block that its ancestor freed may have lived on in the
  * heir, until the heir's end at the latest.  Upper bounds of live memory include that.  The same is
  * true of a child that never had a region (record/process/idle_children.h).  Such a child frees
- * nothing, so it leaves at its end what it held.  A process with exact counts may leave as well what
- * it inherited, because nobody knows which of these blocks it freed.
+ * nothing, so it leaves at its end what it held.  A process with exact counts may leave what it
+ * inherited as well, because nobody knows which of these blocks it freed.
  *
  * This is the one rule for such heirs.  Reports apply it to a model (query/model_heirs.h), and a
  * merge applies it to a profile (format/merge/merge_heirs.h).  The view v_timeline has it in SQL.
@@ -39,7 +39,7 @@ struct gg_fork_facts {
 	bool has_alloc;           /* some inherited block is known */
 	int64_t alloc_ns;         /* the last allocation of such a block */
 	bool is_idle;             /* it began with its fork, and never had a region */
-	bool is_exact;            /* it counts blocks by stack, so none that it inherited is known */
+	bool is_exact;            /* its counts do not tell which blocks it inherited */
 	bool has_unnoted_children;
 };
 

@@ -15,8 +15,8 @@ struct gg_block {
 	int64_t until_ns; /* GG_TIME_NONE: it is live at the end */
 	/* The earliest end; it differs where the time of a free or of an end was lost. */
 	int64_t until_least_ns;
-	bool is_first;   /* this sample represents the block */
-	bool is_left; /* some holder never freed it ... */
+	bool is_first; /* this sample represents the block */
+	bool is_left;  /* some holder never freed it ... */
 	/* ... and the last such holder ended between these times; GG_TIME_NONE: unknown */
 	int64_t left_least_ns, left_ns;
 	/* The latest end of an heir that nobody saw and that may have had it; INT64_MIN: none. */

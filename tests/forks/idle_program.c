@@ -7,9 +7,9 @@
  *            "_at_once" without a pause
  *   OTHERS   processes that begin and end before the idle ones wake up
  *   WAKE     what an idle process does then: frees (all) or allocates, and is the last to end; or
- *            dies (by SIGKILL); or soon, which means that it exits SOON_US after its ancestor's last
- *            free, and is not woken; or never, which means that all processes wait until they are
- *            killed
+ *            dies (by SIGKILL); or soon, which means that it exits SOON_US after its ancestor's
+ *            last free, and is not woken; or never, which means that all processes wait until they
+ *            are killed
  *   WORKERS  idle processes
  *
  * With the only argument `late`, a process allocates BLOCKS blocks and is killed at once.

@@ -193,6 +193,31 @@ TEST(equal_samples_are_one_cell)
 	done(&parts);
 }
 
+/* It held a block at its end, between 400 and 800 ms of 1000. */
+TEST(what_a_killed_process_held_ends_between_the_bounds_of_its_end)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
+	const struct gg_profile_process killed = {
+		.pid = 1, .end_ns = 800000000, .end_range_ns = 400000000, .interval_bytes = 1
+	};
+	struct gg_json json = { .out = &text };
+	struct made_profile made;
+	struct parts parts;
+
+	made_begin(&made, NULL, 1, 1);
+	made_process(&made, 1, 0, 800000000);
+	made_sample(&made, made_stack(&made, "main>load"), 64, 10, GG_TIME_NONE);
+	REQUIRE(gg_profile_update_process(made.profile, made.process, &killed, NULL) == 0);
+	made_process(&made, 2, 0, 1000000000);
+	begin(&parts, &made, 100);
+	gg_json_open(&json, NULL, '{');
+	CHECK_EQ_I64(gg_page_cells_write(&parts.run, &parts.tree, 0, &json), 0);
+	gg_json_close(&json);
+	CHECK_MSG(count_of(&text, "\"later\":[4]") == 1, "%s", gg_buf_text(&text));
+	CHECK_MSG(count_of(&text, "\"left\"") == 0, "%s", gg_buf_text(&text));
+	done(&parts);
+}
+
 TEST(too_many_cells_are_refused_before_they_are_written)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };

@@ -69,7 +69,7 @@ struct region {
 	/* Once it is in the profile: its id there, and the start of the session by its clock. */
 	uint32_t process;
 	uint64_t session_zero_ns; /* it may have wrapped */
-	/* What the profile has of a process that was killed; id 0: it was not.  We own the texts. */
+	/* The record of a process that was killed, with texts of its own; id 0: it was not. */
 	struct gg_profile_process killed;
 };
 
@@ -287,9 +287,9 @@ static int keep_killed(struct region *region, const struct gg_target *target)
 
 /*
  * Sets the latest end of processes that were killed.  A region does not tell when that was, so it
- * may have been any time until the last one that the regions know of.  That moment itself belongs to
- * the process that is known to have lived then, because the last process decides what is live at the
- * end (profile/live_at_end.h).
+ * may have been any time until the last one that the regions know of.  That moment itself belongs
+ * to the process that is known to have lived then, because the last process decides what is live at
+ * the end (profile/live_at_end.h).
  */
 static int bound_ends(struct gg_profile_writer *writer, struct region *regions, uint32_t count,
                       int64_t last_ns)

@@ -93,13 +93,8 @@ export function eachLiveSpan(profile, part, nodes, live, doubted) {
 			const earliest = born - doubt.earlier[cell];
 			// A chosen process does not hold what its heirs hold.
 			const later = endsLast !== null && doubt.heirs[cell] === 1 ? 0 : doubt.later[cell];
-			const isKept = kept[cell] === 1 && doubt.heirs[cell] === 0;
-			const goes = isKept
-				? last + 1
-				: Math.max(goneBin[cell] - doubt.sooner[cell], earliest) + 1;
-			const gone = isKept
-				? last
-				: Math.min(goneBin[cell] + later, binCount - 1);
+			const goes = Math.max(goneBin[cell] - doubt.sooner[cell], earliest) + 1;
+			const gone = Math.min(goneBin[cell] + later, binCount - 1);
 
 			if (visit === doubted) {
 				last = Math.max(last, gone);

@@ -117,10 +117,11 @@ export function membership(
 	to,
 	{ apart = false, ofSome = false, within, endsLast = null, peakEdge = p.peakEdge ?? p.binCount } = {},
 ) {
-	const { bornBin, goneBin, leftBin, kept, inherited, binCount, cellShare, cellBrief } = p;
+	const { bornBin, goneBin, kept, inherited, binCount, cellShare, cellBrief } = p;
 	// A block counts as freed when the process that allocated it freed it.
 	const other = p.hasHeld && (apart || ofSome || metric === 'freed') ? SHARE_BLOCK : SHARE_HELD;
 	const brief = briefFrom(p, within);
+	const isLeft = leftWithin(p, from, to);
 	const isIn = belongs();
 
 	return (cell) => cellShare[cell] !== other && isIn(cell);
@@ -151,16 +152,37 @@ export function membership(
 					goneBin[cell] >= from &&
 					goneBin[cell] < to;
 			case 'left':
-				return (cell) =>
-					kept[cell] === 1 &&
-					leftBin[cell] >= from &&
-					(leftBin[cell] < to || to >= binCount);
+				return (cell) => kept[cell] === 1 && isLeft(cell) === true;
 			case 'peak':
 				return (cell) => liveAt(cell, peakEdge);
 			default:
 				return (cell) => liveAt(cell, to);
 		}
 	}
+}
+
+/**
+ * Returns a test: was the cell's block left in the window?  null: it is uncertain, because the end
+ * of a killed process has bounds alone, and the block ended with it.
+ *
+ * @param {Profile} p
+ * @param {number} from
+ * @param {number} to
+ * @returns {(cell: number) => boolean | null}
+ */
+function leftWithin({ leftBin, goneBin, binCount, doubt }, from, to) {
+	/** @param {number} bin */
+	const isBefore = (bin) => bin < to || to >= binCount;
+
+	return (cell) => {
+		const isOwnEnd = doubt !== null && doubt.heirs[cell] === 0 && leftBin[cell] === goneBin[cell];
+		const first = leftBin[cell] - (isOwnEnd ? doubt.sooner[cell] : 0);
+		const last = leftBin[cell] + (isOwnEnd ? doubt.later[cell] : 0);
+
+		if (first >= from && isBefore(last))
+			return true;
+		return last >= from && isBefore(first) ? null : false;
+	};
 }
 
 /**
@@ -209,14 +231,12 @@ export function doubtfulness(
 	/** @param {number} cell @param {number} edge */
 	const live = (cell, edge) =>
 		(edge < p.binCount || heirs[cell] === 1) &&
-		(comes(cell, edge) ||
-			((kept[cell] === 0 || heirs[cell] === 1) &&
-				bornBin[cell] - earlier[cell] < edge &&
-				goes(cell, edge)));
+		(comes(cell, edge) || (bornBin[cell] - earlier[cell] < edge && goes(cell, edge)));
 	/** @param {number} cell */
 	const allocated = (cell) => comes(cell, from) || comes(cell, to);
 	const isIn = membership(p, metric, from, to, { apart, ofSome, within });
 	const isAllocated = membership(p, 'allocated', from, to, { apart, ofSome });
+	const isLeft = leftWithin(p, from, to);
 	/** @type {(cell: number) => boolean} */
 	let isDoubtful;
 
@@ -226,12 +246,13 @@ export function doubtfulness(
 			break;
 		case 'left': // an heir that nobody saw may still have it, or may have left it
 			isDoubtful = (cell) =>
-				endsLast === null &&
-				!isIn(cell) &&
-				((heirs[cell] === 1 &&
-					to >= p.binCount &&
-					goneBin[cell] + later[cell] >= p.binCount) ||
-					(leftLast[cell] > from && leftFirst[cell] <= to));
+				(kept[cell] === 1 && isLeft(cell) === null) ||
+				(endsLast === null &&
+					!isIn(cell) &&
+					((heirs[cell] === 1 &&
+						to >= p.binCount &&
+						goneBin[cell] + later[cell] >= p.binCount) ||
+						(leftLast[cell] > from && leftFirst[cell] <= to)));
 			break;
 		case 'allocated':
 			isDoubtful = allocated;

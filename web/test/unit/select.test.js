@@ -5,7 +5,7 @@ import { test } from 'node:test';
 
 import { figureOf } from '../../src/model/groups.js';
 import { makeProfile } from '../../src/model/profile.js';
-import { edgeOf, hasFewSamples, select } from '../../src/model/select.js';
+import { doubtfulness, edgeOf, hasFewSamples, membership, select } from '../../src/model/select.js';
 import { EVERYTHING, madeData } from './made.js';
 
 const golden = JSON.parse(readFileSync(new URL('../data/made.json', import.meta.url), 'utf8'));
@@ -39,6 +39,29 @@ test('a block counts where the rules of the data say', () => {
 	assert.equal(samples(data, { metric: 'left' }), 11100);
 	assert.equal(samples(data, { metric: 'left', ...window }), 1000);
 	assert.equal(samples(data, { metric: 'left', from: 3e9 }), 10100);
+});
+
+test('what a killed process held and left is doubted between the bounds of its end', () => {
+	const data = madeData({ killed: [100, { born: 0, gone: 4 + 1 + 1 }], kept: 1 });
+	data.cells.later = [1, 0]; // the process ended in bin 1 or 2
+	const profile = makeProfile(data);
+	const found = (metric, from, to) => {
+		const isIn = membership(profile, metric, from, to);
+		const isDoubtful = doubtfulness(profile, metric, from, to);
+
+		return [0, 1].map((cell) => (isIn(cell) ? 'in' : isDoubtful(cell) ? 'maybe' : 'out'));
+	};
+
+	assert.deepEqual(found('live', 0, 1), ['in', 'in']);
+	assert.deepEqual(found('live', 0, 2), ['maybe', 'in']);
+	assert.deepEqual(found('live', 0, 3), ['out', 'in']);
+	assert.deepEqual(found('live', 0, 4), ['out', 'in']);
+	assert.deepEqual(found('left', 0, 4), ['in', 'in']);
+	assert.deepEqual(found('left', 1, 3), ['in', 'out']);
+	assert.deepEqual(found('left', 1, 2), ['maybe', 'out']);
+	assert.deepEqual(found('left', 2, 4), ['maybe', 'in']);
+	assert.deepEqual(found('left', 0, 1), ['out', 'out']);
+	assert.deepEqual(found('freed', 0, 4), ['out', 'out']);
 });
 
 test('a window ends at the nearest edges', () => {
