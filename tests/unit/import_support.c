@@ -26,8 +26,10 @@ static int add_row(const struct gg_profile_aggregate *row, void *context)
 		sums->live_count += count;
 		sums->live_variance += gg_fixed_value(row->sums.bytes_variance);
 	}
-	sums->allocated += bytes;
-	sums->allocated_count += count;
+	if (!row->is_inherited) { /* another row counts their allocation */
+		sums->allocated += bytes;
+		sums->allocated_count += count;
+	}
 	sums->unknown_errors |= row->unknown_errors;
 	sums->rows++;
 	return 0;

@@ -293,7 +293,7 @@ static uint64_t add_typed(struct made_profile *made, const char *type, uint64_t 
 
 struct typed {
 	struct gg_profile *profile;
-	double bytes[2]; /* of "list" and of "str" */
+	double allocated[2], live[2]; /* bytes of "list" and of "str" */
 	int rows;
 };
 
@@ -312,7 +312,10 @@ static int add_typed_row(const struct gg_profile_aggregate *aggregate, void *con
 	                                  &import_error),
 	             0);
 	CHECK(aggregate->has_kind && !aggregate->is_mapping && aggregate->heap == 1);
-	typed->bytes[aggregate->type != list] += gg_fixed_value(aggregate->sums.bytes);
+	if (!aggregate->is_inherited)
+		typed->allocated[aggregate->type != list] += gg_fixed_value(aggregate->sums.bytes);
+	if (aggregate->to_ns == GG_TIME_NONE)
+		typed->live[aggregate->type != list] += gg_fixed_value(aggregate->sums.bytes);
 	typed->rows++;
 	return 0;
 }
@@ -338,8 +341,10 @@ TEST(types_with_the_same_name_are_one_and_a_shared_block_has_one_type)
 	CHECK_EQ_I64(gg_profile_each_aggregate(typed.profile, add_typed_row, &typed, &import_error),
 	             0);
 	CHECK_EQ_U64(typed.rows, 3);
-	CHECK_MSG(typed.bytes[0] == 64 && typed.bytes[1] == 128, "%g %g", typed.bytes[0],
-	          typed.bytes[1]);
+	/* The type of the process that allocated it, and that of the one that holds it. */
+	CHECK_MSG(typed.allocated[0] == 128 && typed.allocated[1] == 64, "%g %g",
+	          typed.allocated[0], typed.allocated[1]);
+	CHECK_MSG(typed.live[0] == 0 && typed.live[1] == 64, "%g %g", typed.live[0], typed.live[1]);
 	gg_profile_close(a.profile);
 	gg_profile_close(b.profile);
 	gg_profile_close(typed.profile);
