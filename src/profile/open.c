@@ -159,9 +159,11 @@ int gg_database_check_header(const char *path, struct gg_error *error)
 		                    "Make a profile of it: geiger salvage -o FILE REGION.",
 		                    "a region, not a profile");
 	if (length < sizeof(header) || memcmp(header, "SQLite format 3", 16) != 0)
-		return gg_error_set(error, -EBADMSG, path,
-		                    "Profiles are made by 'geiger record' and 'geiger salvage'.",
-		                    length == 0 ? "not a profile: it is empty" : "not a profile");
+		return gg_error_set(
+			error, -EBADMSG, path,
+			"Profiles are made by 'geiger record' and 'geiger salvage', and by "
+			"'geiger import' of other tools' files.",
+			length == 0 ? "not a profile: it is empty" : "not a profile");
 	if (file.st_size < file_bytes(header) && !has_journal(path))
 		return gg_error_set(error, -EBADMSG, path, "Copy or record it again.",
 		                    "truncated: %lld of its %lld bytes are there",

@@ -157,7 +157,7 @@ function found(store) {
 	const text = figureText(
 		matches.figure,
 		unit === 'bytes' ? BYTES : COUNT,
-		matches.figure.samples,
+		samplesText(matches.figure.samples, isExact(store.profile)),
 	);
 
 	return element(
