@@ -36,7 +36,7 @@ static int open_one(const char *path, const struct stat *status, int kind, struc
 	return 0;
 }
 
-__attribute__((destructor)) static void remove_folder(void)
+__attribute__((destructor)) void scratch_remove(void)
 {
 	if (owner != getpid())
 		return;

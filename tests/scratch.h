@@ -14,6 +14,9 @@
 
 const char *scratch_folder(void);
 
+/* Removes the folder now, in a program that ends without destructors. */
+void scratch_remove(void);
+
 /* FOLDER/NAME; the text lives as long as the program. */
 const char *scratch_path(const char *name);
 

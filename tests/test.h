@@ -227,9 +227,12 @@ static bool test_is_wanted(const char *name, int argc, char **argv)
 	return wanted;
 }
 
+/* Called before main() returns, with the status; NULL: nothing is to be done. */
+static void (*test_ending)(int status) __attribute__((unused));
+
 int main(int argc, char **argv)
 {
-	int ran_count = 0, failed_count = 0, skipped_count = 0;
+	int ran_count = 0, failed_count = 0, skipped_count = 0, status;
 
 	setvbuf(stdout, NULL, _IOLBF, 0); /* what was printed survives a crash */
 	test_thread = gettid();
@@ -251,5 +254,8 @@ int main(int argc, char **argv)
 	}
 	if (ran_count == 0)
 		printf("no test has the name asked for\n");
-	return failed_count > 0 || ran_count == 0 ? 1 : skipped_count == ran_count ? 77 : 0;
+	status = failed_count > 0 || ran_count == 0 ? 1 : skipped_count == ran_count ? 77 : 0;
+	if (test_ending != NULL)
+		test_ending(status);
+	return status;
 }

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/assert.h"
+#include "base/fast_exit.h"
 #include "cli/command.h"
 
 enum { EXIT_FAILED = 1, EXIT_USAGE = 2 };
@@ -114,7 +115,7 @@ static int run(int argc, char **argv, struct gg_common_options *common, int *ret
 	                   ret_failure_status, error);
 }
 
-int main(int argc, char **argv)
+static int run_and_print(int argc, char **argv)
 {
 	struct gg_common_options common = { 0 };
 	struct gg_error error = { 0 };
@@ -131,4 +132,9 @@ int main(int argc, char **argv)
 	if (status < 0)
 		return print_error(&error, (enum gg_color)common.color, failure_status);
 	return status;
+}
+
+int main(int argc, char **argv)
+{
+	return gg_fast_exit(run_and_print(argc, argv));
 }

@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/fast_exit.h"
 #include "fleet/chdb_pin.h"
 #include "fleet/sha256.h"
 
@@ -177,6 +178,8 @@ static int load(int directory, struct gg_error *error)
 			                      functions[i].name);
 	}
 	close(fd);
+	if (handle != NULL)
+		gg_fast_exit_enable(); /* its threads outlive its connection */
 	library.is_loaded = status == 0;
 	return status;
 }

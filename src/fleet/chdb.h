@@ -13,6 +13,7 @@
  *           so DIR/libchdb has the identity of the file that had the right hash last.
  * One       libchdb allows one folder for each process.  More calls of gg_chdb_open() for the same
  *           folder get the same engine.  DIR/lock keeps other processes away.
+ * Exit      A process that loaded the library must end by gg_fast_exit().
  * Threads   any; statements run one after the other.
  */
 #pragma once
