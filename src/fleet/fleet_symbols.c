@@ -215,9 +215,9 @@ static void note_fetches(struct naming *naming, const struct gg_symbols *symbols
 		naming->fetch_ns += gg_clock_monotonic_ns() - begin_ns;
 }
 
-/* Takes the names that a file, or the usual places, have for a module. */
-static int name_by(struct naming *naming, const char *path, struct unnamed_frames *unnamed,
-                   struct gg_fleet_symbolized_module *module)
+/* Takes the names that a file, or the usual places, have for a module.  `root` NULL: / */
+static int name_by(struct naming *naming, const char *root, const char *path,
+                   struct unnamed_frames *unnamed, struct gg_fleet_symbolized_module *module)
 {
 	const struct gg_symbol_fetch_limits limits = limits_of(naming);
 	uint64_t begin_ns = gg_clock_monotonic_ns();
@@ -229,7 +229,9 @@ static int name_by(struct naming *naming, const char *path, struct unnamed_frame
 		.addresses = unnamed->addresses.items,
 		.address_count = unnamed->addresses.count,
 	};
-	const struct gg_symbol_options options = { .debug_dirs = naming->plan->debug_dirs,
+	const struct gg_symbol_options options = { .sysroot = root,
+		                                   .only_sysroot = root != NULL,
+		                                   .debug_dirs = naming->plan->debug_dirs,
 		                                   .offline = naming->plan->offline,
 		                                   .fetch_limits = &limits };
 	const struct gg_symbol_outcome *outcome;
@@ -277,9 +279,9 @@ static int name_module(struct naming *naming, struct gg_fleet_symbolized_module 
 		return status;
 	for (size_t i = 0; i < naming->plan->file_count && status == 0; i++)
 		if (unnamed.build_id_bytes > 0 && may_be_of(&naming->files[i], &unnamed))
-			status = name_by(naming, naming->plan->files[i], &unnamed, module);
+			status = name_by(naming, NULL, naming->plan->files[i], &unnamed, module);
 	if (status == 0 && module->named_count < module->frame_count && unnamed.build_id_bytes > 0)
-		status = name_by(naming, module->path, &unnamed, module);
+		status = name_by(naming, naming->plan->root, module->path, &unnamed, module);
 	if (status == 0 && module->text == NULL &&
 	    (module->text = strdup(unnamed.build_id_bytes > 0
 	                                   ? ""

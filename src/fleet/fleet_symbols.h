@@ -14,10 +14,12 @@
  * Which frames  Those with a build-id that have no name, or only that of an address
  *               (base/address_name.h).  Frames of interpreters have the names of their sender.
  * Never wrong   A file names the frames of its own build-id alone (symbol/symbol.h).
- * Limits        Senders choose build-ids and paths.  So a run asks debuginfod a limited number of
- *               times, for a limited time, and for files of limited size.  After a failure it asks
- *               no more; a file that is too large or too slow is no failure.  Each run asks for
- *               the modules in another order, so no module takes all requests for ever.
+ * Limits        Senders choose build-ids and paths.  So nothing but regular files is opened
+ *               (symbol/elf/sysroot_path.h), of paths below a root alone if there is one.  A run
+ *               asks debuginfod a limited number of times, for a limited time, and for files of
+ *               limited size.  After a failure it asks no more; a file that is too large or too
+ *               slow is no failure.  Each run asks for the modules in another order, so no module
+ *               takes all requests for ever.
  * Order         A row of `symbol` with the largest time stays.  These rows have the last time there
  *               is, so a sender without symbols does not replace them; the next run may.
  * Repeats       A run that was killed, or that runs twice at once, writes the same rows again.
@@ -39,11 +41,12 @@ struct gg_fleet_symbols_plan {
 	const char *const *files; /* programs, libraries or debug files, by whatever name */
 	size_t file_count;
 	const char *const *debug_dirs; /* as in struct gg_symbol_options; ends with NULL; or NULL */
-	bool offline;                  /* no debuginfod */
-	unsigned fetch_count;          /* requests to debuginfod, at most */
-	double fetch_seconds;          /* all requests together, at most; a fifth of it for one */
-	uint64_t fetch_bytes;          /* of a file, at most; eight times as many for all files */
-	bool is_dry_run;               /* finds names and writes none */
+	const char *root;     /* paths of senders lead to files below this folder alone; NULL: / */
+	bool offline;         /* no debuginfod */
+	unsigned fetch_count; /* requests to debuginfod, at most */
+	double fetch_seconds; /* all requests together, at most; a fifth of it for one */
+	uint64_t fetch_bytes; /* of a file, at most; eight times as many for all files */
+	bool is_dry_run;      /* finds names and writes none */
 };
 
 /* A module with frames that had no name. */

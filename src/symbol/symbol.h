@@ -110,6 +110,7 @@ struct gg_symbol_fetch_limits {
 
 struct gg_symbol_options {
 	const char *sysroot; /* root directory for all paths and symbolic links; NULL: / */
+	bool only_sysroot;   /* paths of modules lead to no file outside the sysroot */
 	/* searched before /usr/lib/debug; ends with NULL; or NULL */
 	const char *const *debug_dirs;
 	const char *cache_dir; /* NULL: gg_symbol_cache_default_dir(); "": no cache */

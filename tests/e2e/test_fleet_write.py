@@ -12,6 +12,7 @@ import http.server
 import json
 import os
 import re
+import shutil
 import signal
 import socket
 import sqlite3
@@ -276,6 +277,33 @@ def test_late_replica(store):
     late.shutdown()
     late.server_close()
     check("each answer of a replica that is behind says so, and rules alert no more if it lacks a slot", *problems)
+
+
+def test_root(store):
+    """With --root, a path that a sender chose leads to no other file."""
+    program = os.environ["GEIGER"]
+    notes = subprocess.run(["readelf", "-n", program], capture_output=True, text=True, check=True).stdout
+    build_id = re.search(r"Build ID: ([0-9a-f]+)", notes).group(1)
+    symbols = subprocess.run(["nm", program], capture_output=True, text=True, check=True).stdout
+    address = int(re.search(r"^([0-9a-f]+) T main$", symbols, re.M).group(1), 16) + 4
+    os.makedirs("root/bin")
+    os.symlink(program, "root/bin/outside")
+    shutil.copy(program, "root/bin/inside")
+    problems = []
+    for path, root, wanted in ((program, [], 1), (program, ["--root", "root"], 0), ("/bin/outside", ["--root", "root"], 0),
+                               (f"/../../..{program}", ["--root", "root", "--debug-dir", "/usr/lib"], 0),
+                               ("/bin/inside", ["--root", "root"], 1)):
+        store.ask(f"INSERT INTO frame VALUES (202611, 5, '{build_id}', {address}, '{path}')")
+        remove("cache")  # it knows the names by the build-id
+        done = subprocess.run([GEIGER, "fleet", "symbols", "--store", store.folder, "--offline", "--dry-run", *root],
+                              capture_output=True, text=True, timeout=120, check=False,
+                              env={**os.environ, "XDG_CACHE_HOME": os.path.abspath("cache")})
+        line = next((line for line in done.stdout.splitlines() if build_id[:16] in line), "")
+        problems.append(None if f": {wanted} of 1 frames" in line else f"{path} {root}: {done.stdout}{done.stderr}")
+        store.ask("ALTER TABLE frame DELETE WHERE month = 202611 AND frame = 5")
+        gone = wait_for(lambda: not store.number("SELECT count() FROM frame WHERE month = 202611 AND frame = 5"))
+        problems.append(None if gone else "the row stays")
+    check("with --root, paths of senders lead to files below it alone", *problems)
 
 
 def test_symbols(store, receiver):
@@ -1080,6 +1108,7 @@ def main():
         test_record(store, receiver)
         test_ended(store)
         test_late_replica(store)
+        test_root(store)
         test_symbols(store, receiver)
         test_again(store, receiver)
         test_other_slots(store, receiver)

@@ -11,7 +11,7 @@
 
 struct symbols_options {
 	struct gg_fleet_place place;
-	const char *debug_dir;
+	const char *debug_dir, *root;
 	bool offline, dry_run;
 	uint64_t fetch_count, fetch_bytes;
 	double fetch_seconds;
@@ -51,6 +51,7 @@ static int run(struct gg_invocation *invocation)
 		.files = (const char *const *)invocation->operands,
 		.file_count = (size_t)invocation->operand_count,
 		.debug_dirs = options->debug_dir != NULL ? debug_dirs : NULL,
+		.root = options->root,
 		.offline = options->offline,
 		.is_dry_run = options->dry_run,
 		.fetch_count = (unsigned)(options->fetch_count < UINT_MAX ? options->fetch_count
@@ -79,6 +80,8 @@ static int run(struct gg_invocation *invocation)
 static const struct gg_option options[] = {
 	{ "debug-dir", 0, GG_OPTION_TEXT, AT(debug_dir), "DIR",
 	  "a folder like /usr/lib/debug, asked first" },
+	{ "root", 0, GG_OPTION_TEXT, AT(root), "DIR",
+	  "paths that hosts sent lead to files below it alone" },
 	{ "offline", 0, GG_OPTION_FLAG, AT(offline), NULL, "ask no debuginfod server" },
 	{ "fetch-most", 0, GG_OPTION_COUNT, AT(fetch_count), "N",
 	  "requests to debuginfod servers, at most; 200" },
