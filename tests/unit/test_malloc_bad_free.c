@@ -10,6 +10,7 @@
 #include "malloc/arena.h"
 #include "malloc/class_sampling.h"
 #include "malloc/huge_blocks.h"
+#include "random.h"
 #include "test.h"
 
 /* The message of a child that does it; "" if it lives on.  Static. */
@@ -394,4 +395,70 @@ TEST(a_block_of_another_thread_is_not_freed_twice)
 	CHECK_MESSAGE(free_remote_twice, "free already");
 	CHECK_MESSAGE(free_into_remote, "leads into a block");
 	CHECK_MESSAGE_OF("realloc", resize_in_remote, "leads into a block");
+}
+
+static void *fuzzed;
+
+static void free_fuzzed(void)
+{
+	geiger_free(fuzzed);
+}
+
+/*
+ * Slabs of 16, 4 and 1 slices and runs take each other's place, so that stale entries would lead to
+ * slabs that begin where former ones did.
+ */
+static void churn(void *blocks[], size_t count, uint64_t *random)
+{
+	static const size_t sizes[] = { 20000, 500000, 200, 100000, 3000 };
+
+	for (size_t i = 0; i < 3 * count; i++) {
+		uint64_t r = random_next(random) >> 8;
+		size_t bytes = sizes[i / (count / 2) % GG_COUNT(sizes)];
+
+		geiger_free(blocks[r % count]);
+		blocks[r % count] = geiger_malloc(bytes);
+		if (bytes > GG_MALLOC_CLASS_BYTES_MAX)
+			blocks[r % count] = geiger_realloc(blocks[r % count],
+			                                   (r >> 20) % 900000 + 40000);
+		if (i % 512 == 0)
+			geiger_malloc_trim();
+	}
+}
+
+static size_t count_stale_entries(void)
+{
+	size_t count = 0;
+
+	for (size_t slice = gg_malloc_arena_first_slice(); slice < gg_malloc_map.limit; slice++)
+		count += leads_elsewhere((void *)(gg_malloc_map.base + /* NOLINT */
+		                                  (slice << GG_MALLOC_SLICE_SHIFT)));
+	return count;
+}
+
+/* The fast path takes pointers into slabs of the own thread for blocks (docs/MALLOC.md). */
+TEST(any_pointer_that_leads_into_no_slab_ends_with_a_message)
+{
+	enum { BLOCKS = 3000, TRIES = 50 };
+	static void *blocks[BLOCKS];
+	uint64_t random = 77;
+	unsigned tried = 0;
+
+	for (unsigned i = 0; i < 10; i++) {
+		churn(blocks, BLOCKS, &random);
+		CHECK_EQ_U64(count_stale_entries(), 0);
+	}
+	while (tried < TRIES) {
+		size_t first = gg_malloc_arena_first_slice(), r = random_next(&random) >> 8;
+		size_t slice = first + r % (gg_malloc_map.limit - first);
+		uintptr_t start = gg_malloc_map.base + (slice << GG_MALLOC_SLICE_SHIFT);
+
+		if (gg_malloc_slab_owner(gg_malloc_map.entries[slice]) > GG_MALLOC_OWNER_SLOTS)
+			continue;
+		fuzzed = (void *)(start + 16 + (r >> 32) % 1000 * 16); /* NOLINT */
+		tried++;
+		CHECK_MESSAGE(free_fuzzed, "block");
+	}
+	for (size_t i = 0; i < BLOCKS; i++)
+		geiger_free(blocks[i]);
 }
