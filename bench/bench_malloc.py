@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""bench_malloc.py [instructions|samples|times|sampling] - libgeiger-malloc beside other allocators.
+"""bench_malloc.py [instructions|samples|times|sampling|guards] - libgeiger-malloc beside others.
 
   instructions  of a pair and of mix10k, by callgrind, loop included; machines do not disturb them
   samples       what sampling adds to them: the samples themselves, and all else that the allocator
@@ -8,8 +8,10 @@
   times         processor's time of each work under each allocator, in alternating rounds: medians
                 and quartiles of the ratios to the fastest unprofiled peer of that work
   sampling      libgeiger-malloc with sampling against itself without, and one sample at 4 KiB
+  guards        instructions that guarded blocks add at the default rate, start included; exit
+                status 1 if they are more than 0.1 %
 
-Without an argument it prints all four.  BENCH_ROUNDS: rounds (11).  Variables from meson:
+Without an argument it prints all five.  BENCH_ROUNDS: rounds (11).  Variables from meson:
 MALLOC_WORK and GEIGER_MALLOC.
 """
 
@@ -180,17 +182,58 @@ def print_sampling(folder):
     print(f"  a sample and its free, 47 frames: {quartiles([c / 1000 for c in costs])} us")
 
 
+GUARD_SHARE = 500  # the default of --guard
+GUARDS_MOST = 0.001
+
+
+def print_guards(folder):
+    """
+    The same allocations are samples with guards and without.  Counts of whole runs differ by some
+    tenths of a percent, because memory goes back by the clock.  So the cost at the default rate is
+    that of runs in which all samples are guarded, divided by the rate.  The first guarded sample
+    makes the pool: that is counted apart, and added whole.
+    """
+    if shutil.which("valgrind") is None:
+        print("guards: valgrind is not installed")
+        return True
+    library, variables = GEIGER["geiger 512k"]
+
+    def count(work, operations, share):
+        way = (library, {**variables, "GEIGER_SEED": "1", "GEIGER_GUARD": str(share)})
+        return count_instructions(way, work, operations, folder)
+
+    print("instructions of whole runs at 512 KiB that guards add (callgrind)")
+    first = max(count("pair", 20_000, 1) - count("pair", 20_000, 0), 0)
+    print(f"  the first guarded sample, with the pool: {first / 1e6:.3f} M")
+    most = 0
+    for work, operations in (("pair", 8_000_000), ("mix10k", 4_000_000), ("mix1M", 1_000_000)):
+        off = [count(work, operations, 0) for _ in range(2)]
+        added = count(work, operations, 1) - min(off)
+        share = (added / GUARD_SHARE + first) / min(off)
+        most = max(most, share)
+        print(
+            f"  {work:8} {operations / 1e6:.0f} M operations: off {off[0] / 1e6:.2f} and {off[1] / 1e6:.2f} M,"
+            f" all guarded +{added / 1e6:.2f} M; one in {GUARD_SHARE}: {share:.4%}",
+            flush=True,
+        )
+    print(f"  at most {most:.4%} at the default rate; the bar is {GUARDS_MOST:.1%}")
+    return most <= GUARDS_MOST
+
+
 def main():
-    parts = sys.argv[1:] or ["instructions", "samples", "times", "sampling"]
+    parts = sys.argv[1:] or ["instructions", "samples", "times", "sampling", "guards"]
+    holds = True
     with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
         for part in parts:
-            {
+            holds &= {
                 "instructions": print_instructions,
                 "samples": print_samples,
                 "times": print_times,
                 "sampling": print_sampling,
-            }[part](folder)
+                "guards": print_guards,
+            }[part](folder) is not False
+    return 0 if holds else 1
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
