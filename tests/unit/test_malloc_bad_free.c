@@ -439,12 +439,12 @@ static size_t count_stale_entries(void)
 /* The fast path takes pointers into slabs of the own thread for blocks (docs/MALLOC.md). */
 TEST(any_pointer_that_leads_into_no_slab_ends_with_a_message)
 {
-	enum { BLOCKS = 3000, TRIES = 50 };
+	enum { BLOCKS = 2000, TRIES = 50 };
 	static void *blocks[BLOCKS];
 	uint64_t random = 77;
 	unsigned tried = 0;
 
-	for (unsigned i = 0; i < 10; i++) {
+	for (unsigned i = 0; i < 8; i++) {
 		churn(blocks, BLOCKS, &random);
 		CHECK_EQ_U64(count_stale_entries(), 0);
 	}
