@@ -62,9 +62,10 @@ uint32_t gg_capture_stack(struct gg_thread_block *block, uint64_t now_ns)
 	bool is_merged;
 
 	gg_mapped_modules_refresh();
+	is_merged = gg_load_relaxed(&gg_runtime_frames_source) != NULL;
+	block->unwind.known_tag = is_merged ? 0 : block->stack_tag;
 	gg_unwind_capture(&block->unwind, block->pcs, GG_COUNT(block->pcs), 0, &stack);
 	gg_add_alone_or_relaxed(&region->header->unwind_endings[stack.ending], 1);
-	is_merged = gg_load_relaxed(&gg_runtime_frames_source) != NULL;
 	if (stack.is_repeated && stack.reused_tag == block->stack_tag && !is_merged) {
 		gg_region_site_total_prefetch(region, block->last_stack);
 		return block->last_stack;
@@ -104,6 +105,7 @@ uint32_t gg_capture_frames(struct gg_thread_block *block, uint64_t now_ns, uint6
 	uint64_t *frames;
 
 	gg_mapped_modules_refresh();
+	block->unwind.known_tag = 0; /* the caller needs the frames */
 	gg_unwind_capture(&block->unwind, block->pcs, GG_COUNT(block->pcs), 0, &stack);
 	frames = block->pcs + (stack.frames - block->pcs);
 	while (first < stack.count &&

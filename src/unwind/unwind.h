@@ -83,6 +83,11 @@ struct gg_unwind_thread {
 	struct gg_stack_bounds_own own; /* bounds of the thread's stack, once they are found */
 	/* The caller's memory, all-zero at first; NULL: walks have no memo. */
 	struct gg_stack_cache *stack_cache;
+	/*
+	 * The tag of the stack whose frames the caller does not need again: a capture that repeats
+	 * it returns no frames.  The caller sets it; 0: every capture returns its frames.
+	 */
+	uint64_t known_tag;
 	uint64_t busy_sp;             /* stack pointer of the walk under way; 0: no walk */
 	struct gg_unwind_stats stats; /* other threads read it with gg_unwind_stats_add() */
 };
@@ -104,7 +109,10 @@ struct gg_unwind_stack {
 	 */
 	uint32_t reused_count;
 	uint64_t reused_tag;
-	/* The whole trace is the one with that tag, which it keeps. */
+	/*
+	 * The whole trace is the one with that tag, which it keeps.  If that is the known_tag, the
+	 * capture leaves the frames out: the count is 0.
+	 */
 	bool is_repeated;
 };
 

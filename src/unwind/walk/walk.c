@@ -199,6 +199,57 @@ static inline bool repeats(struct gg_walk *w)
 	       gg_stack_cache_meet(w);
 }
 
+/*
+ * True if this walk would repeat the whole remembered stack, and the caller needs no frames of it.
+ * It compares what gg_stack_cache_compare() and gg_stack_cache_meet() compare, from the innermost
+ * frame outwards, because stacks that differ mostly do so near the allocation.  All slots are above
+ * the sp, which is that of a walk on the thread's own stack.
+ */
+GG_RAW_STACK static inline bool is_known(const struct gg_unwind_thread *thread,
+                                         const struct gg_cfi_registers *here)
+{
+	const struct gg_stack_cache *cache = thread->stack_cache;
+	uint32_t at;
+
+	if (cache == NULL || thread->known_tag == 0 || cache->tag != thread->known_tag ||
+	    !cache->is_latest || cache->count == 0)
+		return false;
+	at = GG_STACK_CACHE_FRAMES - cache->count;
+	if (cache->sps[at] != here->value[GG_ARCH_SP] || cache->pcs[at] != here->pc ||
+	    (cache->fps[at] != here->value[GG_ARCH_FP] &&
+	     (cache->rules[at] & GG_STACK_CACHE_FP_MATTERS) != 0))
+		return false;
+	for (at++; at < GG_STACK_CACHE_FRAMES; at++) {
+		uint64_t cfa = cache->sps[at], rule = cache->rules[at - 1];
+
+		if (gg_arch_strip(gg_stack_word(cfa - gg_arch_packed_ra_bytes(rule))) !=
+		    cache->pcs[at])
+			return false;
+		if (gg_unlikely((rule & GG_STACK_CACHE_COMPARE_FP) != 0) &&
+		    gg_stack_word(cfa - gg_arch_packed_fp_bytes(rule)) != cache->fps[at])
+			return false;
+	}
+	return cache->epoch == gg_module_lookup_epoch();
+}
+
+static void repeat_known(struct gg_unwind_thread *thread, const uint64_t *pcs,
+                         struct gg_unwind_stack *ret_stack)
+{
+	const struct gg_stack_cache *cache = thread->stack_cache;
+	struct gg_unwind_stats *stats = &thread->stats;
+	uint64_t count = cache->count;
+
+	*ret_stack = (struct gg_unwind_stack){
+		.frames = pcs,
+		.ending = (enum gg_unwind_ending)cache->ending,
+		.reused_tag = cache->tag,
+		.is_repeated = true,
+	};
+	gg_store_relaxed(&stats->endings[cache->ending], stats->endings[cache->ending] + 1);
+	gg_store_relaxed(&stats->frames, stats->frames + count);
+	gg_store_relaxed(&stats->reused_frames, stats->reused_frames + count);
+}
+
 __attribute__((noinline)) void gg_unwind_capture(struct gg_unwind_thread *thread, uint64_t *pcs,
                                                  size_t max, unsigned skip,
                                                  struct gg_unwind_stack *ret_stack)
@@ -213,6 +264,12 @@ __attribute__((noinline)) void gg_unwind_capture(struct gg_unwind_thread *thread
 	}
 	thread->busy_sp = w.full.value[GG_ARCH_SP];
 	gg_fence_signal(); /* A handler that sees half-changed data also sees busy_sp set. */
+	if (is_known(thread, &w.full)) {
+		repeat_known(thread, pcs, ret_stack);
+		gg_fence_signal();
+		thread->busy_sp = 0;
+		return;
+	}
 	begin(&w, thread, pcs, max);
 	ret_stack->reused_tag = w.stack_cache != NULL ? w.stack_cache->tag : 0;
 	ret_stack->is_repeated = false;
