@@ -302,12 +302,23 @@ TEST(a_block_may_have_any_size_below_2_to_48)
 	teardown();
 }
 
+/* How often blocks passed a chunk on the way to their slots. */
+static uint64_t passed_in(const struct gg_exact_live *live)
+{
+	uint64_t count = 0;
+
+	for (int i = 0; i < GG_EXACT_SHARDS; i++)
+		for (uint32_t k = 0; k < live->shards[i].chunk_count; k++)
+			count += live->shards[i].chunks[k].passed_count;
+	return count;
+}
+
 TEST(a_million_blocks_take_at_most_40_bytes_each_and_come_back_as_they_were)
 {
 	enum { COUNT = 1000000 };
 	static struct gg_exact_live live;
 	struct gg_exact_block block = { .stack = 3 }, other;
-	uint64_t capacity = 0, wrong = 0;
+	uint64_t chunks = 0, wrong = 0;
 
 	REQUIRE(gg_exact_live_init(&live, 0));
 	for (uint64_t i = 1; i <= COUNT; i++) {
@@ -315,15 +326,15 @@ TEST(a_million_blocks_take_at_most_40_bytes_each_and_come_back_as_they_were)
 		block.size_bytes = i;
 		block.time_ns = i ^ 77;
 		wrong += gg_exact_live_put(&live, &block, &other) != GG_EXACT_PUT;
-		/* Every third one goes soon, so that entries move back. */
+		/* Every third one goes soon, so that blocks have others before them that go. */
 		if (i % 3 == 0)
 			wrong += !gg_exact_live_take(&live, (i - 1) * 48, &other);
 	}
 	for (int i = 0; i < GG_EXACT_SHARDS; i++)
-		capacity += live.shards[i].capacity;
+		chunks += live.shards[i].chunk_count;
 	CHECK_EQ_U64(gg_exact_live_count(&live), COUNT - COUNT / 3);
-	CHECK_MSG(capacity * sizeof(struct gg_exact_slot) <= 40 * gg_exact_live_count(&live),
-	          "%" PRIu64 " slots", capacity);
+	CHECK_MSG(chunks * sizeof(struct gg_exact_chunk) <= 40 * gg_exact_live_count(&live),
+	          "%" PRIu64 " chunks", chunks);
 	for (uint64_t i = 1; i <= COUNT; i++) {
 		bool is_there = gg_exact_live_take(&live, i * 48, &other);
 
@@ -334,5 +345,58 @@ TEST(a_million_blocks_take_at_most_40_bytes_each_and_come_back_as_they_were)
 	}
 	CHECK_EQ_U64(wrong, 0);
 	CHECK_EQ_U64(gg_exact_live_count(&live), 0);
+	CHECK_EQ_U64(passed_in(&live), 0);
+	gg_exact_live_done(&live);
+}
+
+/*
+ * Blocks of 8 bytes, side by side: 8 have one home, which has 5 slots.  A row of flags knows which
+ * ones are live.
+ */
+TEST(blocks_that_share_their_homes_are_found_and_gone_as_a_row_of_flags_says)
+{
+	enum { COUNT = 4096, OPERATIONS = 300000 };
+	static struct gg_exact_live live;
+	static bool is_live[COUNT];
+	struct gg_exact_block block, other;
+	uint64_t random = 88172645463325252u, wrong = 0, passed_most = 0, left = 0;
+
+	REQUIRE(gg_exact_live_init(&live, 0));
+	for (uint64_t step = 0; step < OPERATIONS; step++) {
+		uint64_t i, passed;
+
+		random ^= random << 13;
+		random ^= random >> 7;
+		random ^= random << 17;
+		/* More or fewer of them are live, by turns. */
+		i = (random >> 8) % (step / 10000 % 2 == 0 ? COUNT : COUNT / 16);
+		block = (struct gg_exact_block){ .address = 4096 + 8 * i,
+			                         .time_ns = step,
+			                         .size_bytes = i + 1,
+			                         .stack = (uint32_t)i };
+		wrong += gg_exact_live_find(&live, block.address, &other) != is_live[i];
+		if (random % 3 != 0) {
+			wrong += gg_exact_live_put(&live, &block, &other) !=
+			         (is_live[i] ? GG_EXACT_REPLACED : GG_EXACT_PUT);
+			is_live[i] = true;
+		} else {
+			wrong += gg_exact_live_take(&live, block.address, &other) != is_live[i];
+			wrong += is_live[i] && (other.stack != i || other.size_bytes != i + 1);
+			is_live[i] = false;
+		}
+		passed = step % 1000 == 0 ? passed_in(&live) : 0;
+		passed_most = passed > passed_most ? passed : passed_most;
+	}
+	CHECK(passed_most > COUNT / 16);
+	for (uint64_t i = 0; i < COUNT; i++) {
+		bool was_live = gg_exact_live_take(&live, 4096 + 8 * i, &other);
+
+		wrong += was_live != is_live[i];
+		left += was_live;
+	}
+	CHECK(left > 0);
+	CHECK_EQ_U64(wrong, 0);
+	CHECK_EQ_U64(gg_exact_live_count(&live), 0);
+	CHECK_EQ_U64(passed_in(&live), 0);
 	gg_exact_live_done(&live);
 }

@@ -17,11 +17,15 @@
 #include "base/single_thread.h"
 
 enum {
-	SLOT_PAGE_BYTES = 4096,
-	DOUBLED_TO = 1024, /* slots: smaller tables double */
+	PAGE_BYTES = 4096,
+	DOUBLED_TO = 200,  /* chunks: smaller tables double */
+	FULL_PERCENT = 80, /* of the slots: a table with more blocks grows */
 	LOCK_TRIES = 100,
 	ADDRESS_BITS = 48,
+	ALL_SLOTS = (1 << GG_EXACT_CHUNK_SLOTS) - 1,
 };
+
+#define ADDRESS_MASK ((UINT64_C(1) << ADDRESS_BITS) - 1)
 
 /* --- locks --- */
 
@@ -74,62 +78,167 @@ static inline void unlock_shard(struct gg_exact_shard *shard)
 
 /* --- tables --- */
 
-static inline uint64_t address_of(const struct gg_exact_slot *slot)
+/* A slot of a table. */
+struct place {
+	struct gg_exact_chunk *chunk;
+	uint32_t slot;
+};
+
+static inline struct gg_exact_chunk *next_of(const struct gg_exact_shard *shard,
+                                             struct gg_exact_chunk *chunk)
 {
-	return slot->key >> 16;
+	chunk++;
+	return chunk < shard->chunks + shard->chunk_count ? chunk : shard->chunks;
 }
 
-static inline uint32_t next_of(const struct gg_exact_shard *shard, uint32_t at)
+static inline struct gg_exact_chunk *home_of(const struct gg_exact_shard *shard, uint64_t hash)
 {
-	return at + 1 < shard->capacity ? at + 1 : 0;
+	return &shard->chunks[gg_exact_home(shard, hash)];
 }
 
-static inline void unpack(const struct gg_exact_slot *slot, struct gg_exact_block *ret_block)
+static inline void unpack(const struct place *place, struct gg_exact_block *ret_block)
 {
-	ret_block->address = address_of(slot);
-	ret_block->time_ns = slot->time_ns;
-	ret_block->size_bytes = (slot->key & 0xffff) << 32 | slot->size_low;
-	ret_block->stack = slot->stack;
+	const struct gg_exact_chunk *chunk = place->chunk;
+	uint64_t key = chunk->keys[place->slot];
+
+	ret_block->address = key & ADDRESS_MASK;
+	ret_block->time_ns = chunk->times_ns[place->slot];
+	ret_block->size_bytes = key >> ADDRESS_BITS << 32 | chunk->sizes_low[place->slot];
+	ret_block->stack = chunk->stacks[place->slot];
 }
 
-static inline struct gg_exact_slot pack(const struct gg_exact_block *block)
+/* The key is the last store, so after a bare clone() no key has another block's values. */
+static inline void pack(const struct place *place, const struct gg_exact_block *block)
 {
-	return (struct gg_exact_slot){ .key = block->address << 16 | block->size_bytes >> 32,
-		                       .time_ns = block->time_ns,
-		                       .size_low = (uint32_t)block->size_bytes,
-		                       .stack = block->stack };
+	struct gg_exact_chunk *chunk = place->chunk;
+
+	chunk->times_ns[place->slot] = block->time_ns;
+	chunk->sizes_low[place->slot] = (uint32_t)block->size_bytes;
+	chunk->stacks[place->slot] = block->stack;
+	gg_store_release(&chunk->keys[place->slot],
+	                 block->address | block->size_bytes >> 32 << ADDRESS_BITS);
 }
 
-/* The slot of the address, or the free one where it belongs. */
-static inline uint32_t search(const struct gg_exact_shard *shard, uint64_t hash, uint64_t address)
+/* The slot of the chunk with that key, or GG_EXACT_CHUNK_SLOTS. */
+static inline uint32_t slot_of(const struct gg_exact_chunk *chunk, uint64_t key, uint64_t mask)
 {
-	uint32_t at = gg_exact_home(shard, hash);
+	uint32_t slot = GG_EXACT_CHUNK_SLOTS;
 
-	while (shard->slots[at].key != 0 && address_of(&shard->slots[at]) != address)
-		at = next_of(shard, at);
-	return at;
+#pragma GCC unroll 5
+	for (uint32_t i = 0; i < GG_EXACT_CHUNK_SLOTS; i++)
+		slot = (chunk->keys[i] & mask) == key ? i : slot;
+	return slot;
 }
 
-static size_t bytes_of(uint32_t capacity)
+/*
+ * Finds any block, whatever its size: in its home, and in the chunks behind that, which blocks have
+ * passed up to its own.
+ */
+static GG_APART bool search_all(const struct gg_exact_shard *shard, struct gg_exact_chunk *home,
+                                uint64_t address, struct place *ret_place)
 {
-	return ((size_t)capacity * sizeof(struct gg_exact_slot) + SLOT_PAGE_BYTES - 1) &
-	       ~(size_t)(SLOT_PAGE_BYTES - 1);
+	struct gg_exact_chunk *chunk = home;
+
+	for (;;) {
+		uint32_t slot = slot_of(chunk, address, ADDRESS_MASK);
+
+		if (slot != GG_EXACT_CHUNK_SLOTS) {
+			*ret_place = (struct place){ chunk, slot };
+			return true;
+		}
+		if (chunk->passed_count == 0)
+			return false;
+		chunk = next_of(shard, chunk);
+		if (chunk == home)
+			return false;
+	}
+}
+
+static inline bool search(const struct gg_exact_shard *shard, uint64_t hash, uint64_t address,
+                          struct place *ret_place)
+{
+	struct gg_exact_chunk *home = home_of(shard, hash);
+	uint32_t slot = slot_of(home, address, UINT64_MAX);
+
+	if (gg_likely(slot != GG_EXACT_CHUNK_SLOTS)) {
+		*ret_place = (struct place){ home, slot };
+		return true;
+	}
+	if (gg_likely((home->passed_count | shard->large_count) == 0))
+		return false;
+	return search_all(shard, home, address, ret_place);
+}
+
+/* Takes a free slot for an address that is not there.  There is one, since no table is full. */
+static inline struct place take_slot(const struct gg_exact_shard *shard, uint64_t hash)
+{
+	struct gg_exact_chunk *chunk = home_of(shard, hash);
+	uint32_t slot;
+
+	while (gg_unlikely(chunk->taken_slots == ALL_SLOTS)) {
+		chunk->passed_count++;
+		chunk = next_of(shard, chunk);
+	}
+	slot = (uint32_t)__builtin_ctz(~chunk->taken_slots);
+	chunk->taken_slots |= 1u << slot;
+	return (struct place){ chunk, slot };
+}
+
+static inline void free_slot(const struct gg_exact_shard *shard, uint64_t hash,
+                             const struct place *place)
+{
+	struct gg_exact_chunk *chunk = home_of(shard, hash);
+
+	gg_store_release(&place->chunk->keys[place->slot], 0);
+	place->chunk->taken_slots &= ~(1u << place->slot);
+	while (gg_unlikely(chunk != place->chunk)) {
+		chunk->passed_count--;
+		chunk = next_of(shard, chunk);
+	}
+}
+
+static size_t bytes_of(uint32_t chunk_count)
+{
+	return ((size_t)chunk_count * sizeof(struct gg_exact_chunk) + PAGE_BYTES - 1) &
+	       ~(size_t)(PAGE_BYTES - 1);
+}
+
+static uint32_t full_count(uint32_t chunk_count)
+{
+	return (uint32_t)((uint64_t)chunk_count * GG_EXACT_CHUNK_SLOTS * FULL_PERCENT / 100);
+}
+
+static void move_blocks(const struct gg_exact_shard *from, const struct gg_exact_shard *to)
+{
+	for (uint32_t i = 0; i < from->chunk_count; i++)
+		for (uint32_t slot = 0; slot < GG_EXACT_CHUNK_SLOTS; slot++) {
+			const struct place old = { &from->chunks[i], slot };
+			struct gg_exact_block block;
+			struct place new;
+
+			unpack(&old, &block);
+			if (block.address == 0)
+				continue;
+			new = take_slot(to, gg_exact_hash(block.address));
+			pack(&new, &block);
+		}
 }
 
 /* Moves the table to a larger one.  False: no memory, or the limit is reached. */
 static GG_APART bool grow(struct gg_exact_live *live, struct gg_exact_shard *shard)
 {
-	uint64_t wanted = shard->capacity < DOUBLED_TO ? 2 * (uint64_t)shard->capacity
-	                                               : shard->capacity + shard->capacity / 4;
-	struct gg_exact_shard larger = { .count = shard->count };
+	uint64_t wanted = shard->chunk_count < DOUBLED_TO
+	                          ? 2 * (uint64_t)shard->chunk_count
+	                          : shard->chunk_count + shard->chunk_count / 4;
+	struct gg_exact_shard larger = { .chunk_count = 0 };
 	int saved_errno = errno;
 	void *memory;
 
-	if (wanted > UINT32_MAX / sizeof(struct gg_exact_slot) ||
+	if (wanted > UINT32_MAX / sizeof(struct gg_exact_chunk) ||
 	    (live->most_count != 0 && shard->count >= live->most_count))
 		return false;
-	larger.capacity = (uint32_t)(bytes_of((uint32_t)wanted) / sizeof(struct gg_exact_slot));
-	memory = mmap(NULL, bytes_of(larger.capacity), PROT_READ | PROT_WRITE,
+	larger.chunk_count = (uint32_t)(bytes_of((uint32_t)wanted) / sizeof(struct gg_exact_chunk));
+	memory = mmap(NULL, bytes_of(larger.chunk_count), PROT_READ | PROT_WRITE,
 	              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (memory == MAP_FAILED) {
 		errno = saved_errno;
@@ -139,24 +248,15 @@ static GG_APART bool grow(struct gg_exact_live *live, struct gg_exact_shard *sha
 	 * A table grows by a quarter, and a huge page could be much more than that.  The flag also
 	 * tells readers of /proc/PID/smaps whose memory it is, whatever its size.
 	 */
-	madvise(memory, bytes_of(larger.capacity), MADV_NOHUGEPAGE);
+	madvise(memory, bytes_of(larger.chunk_count), MADV_NOHUGEPAGE);
 	errno = saved_errno;
-	larger.slots = memory;
-	for (uint32_t i = 0; i < shard->capacity; i++) {
-		const struct gg_exact_slot *slot = &shard->slots[i];
-		uint32_t at;
-
-		if (slot->key == 0)
-			continue;
-		at = gg_exact_home(&larger, gg_exact_hash(address_of(slot)));
-		while (larger.slots[at].key != 0)
-			at = next_of(&larger, at);
-		larger.slots[at] = *slot;
-	}
+	larger.chunks = memory;
+	move_blocks(shard, &larger);
 	if (!shard->is_first)
-		munmap(shard->slots, bytes_of(shard->capacity));
-	shard->slots = larger.slots;
-	shard->capacity = larger.capacity;
+		munmap(shard->chunks, bytes_of(shard->chunk_count));
+	shard->chunks = larger.chunks;
+	shard->chunk_count = larger.chunk_count;
+	shard->full_count = full_count(larger.chunk_count);
 	shard->is_first = 0;
 	errno = saved_errno;
 	return true;
@@ -164,22 +264,23 @@ static GG_APART bool grow(struct gg_exact_live *live, struct gg_exact_shard *sha
 
 bool gg_exact_live_init(struct gg_exact_live *live, uint64_t most_count)
 {
-	size_t bytes = bytes_of(GG_EXACT_SHARDS * GG_EXACT_FIRST_SLOTS);
+	size_t bytes = bytes_of(GG_EXACT_SHARDS * GG_EXACT_FIRST_CHUNKS);
 	int saved_errno = errno;
-	struct gg_exact_slot *slots = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-	                                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	struct gg_exact_chunk *chunks = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+	                                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
-	if (slots != MAP_FAILED)
-		madvise(slots, bytes, MADV_NOHUGEPAGE); /* as in grow() */
+	if (chunks != MAP_FAILED)
+		madvise(chunks, bytes, MADV_NOHUGEPAGE); /* as in grow() */
 	errno = saved_errno;
-	if (slots == MAP_FAILED)
+	if (chunks == MAP_FAILED)
 		return false;
 	*live = (struct gg_exact_live){ 0 };
 	live->most_count = most_count == 0 ? 0
 	                                   : (most_count + GG_EXACT_SHARDS - 1) / GG_EXACT_SHARDS;
 	for (uint32_t i = 0; i < GG_EXACT_SHARDS; i++) {
-		live->shards[i].slots = slots + (size_t)i * GG_EXACT_FIRST_SLOTS;
-		live->shards[i].capacity = GG_EXACT_FIRST_SLOTS;
+		live->shards[i].chunks = chunks + (size_t)i * GG_EXACT_FIRST_CHUNKS;
+		live->shards[i].chunk_count = GG_EXACT_FIRST_CHUNKS;
+		live->shards[i].full_count = full_count(GG_EXACT_FIRST_CHUNKS);
 		live->shards[i].is_first = 1;
 	}
 	return true;
@@ -187,19 +288,24 @@ bool gg_exact_live_init(struct gg_exact_live *live, uint64_t most_count)
 
 void gg_exact_live_done(struct gg_exact_live *live)
 {
-	struct gg_exact_slot *first = NULL;
+	struct gg_exact_chunk *first = NULL;
 
 	for (uint32_t i = 0; i < GG_EXACT_SHARDS; i++) {
 		struct gg_exact_shard *shard = &live->shards[i];
 
-		if (!shard->is_first && shard->slots != NULL)
-			munmap(shard->slots, bytes_of(shard->capacity));
-		else if (first == NULL && shard->slots != NULL)
-			first = shard->slots - (size_t)i * GG_EXACT_FIRST_SLOTS;
+		if (!shard->is_first && shard->chunks != NULL)
+			munmap(shard->chunks, bytes_of(shard->chunk_count));
+		else if (first == NULL && shard->chunks != NULL)
+			first = shard->chunks - (size_t)i * GG_EXACT_FIRST_CHUNKS;
 	}
 	if (first != NULL)
-		munmap(first, bytes_of(GG_EXACT_SHARDS * GG_EXACT_FIRST_SLOTS));
+		munmap(first, bytes_of(GG_EXACT_SHARDS * GG_EXACT_FIRST_CHUNKS));
 	*live = (struct gg_exact_live){ 0 };
+}
+
+static inline bool is_large(const struct gg_exact_block *block)
+{
+	return block->size_bytes >> 32 != 0;
 }
 
 enum gg_exact_put gg_exact_live_put(struct gg_exact_live *live, const struct gg_exact_block *block,
@@ -208,49 +314,29 @@ enum gg_exact_put gg_exact_live_put(struct gg_exact_live *live, const struct gg_
 	uint64_t hash = gg_exact_hash(block->address);
 	struct gg_exact_shard *shard = gg_exact_shard(live, hash);
 	enum gg_exact_put result = GG_EXACT_PUT;
-	struct gg_exact_slot *slot;
+	struct place place;
 
 	gg_assert(block->address != 0 && block->address >> ADDRESS_BITS == 0);
 	lock_shard(shard);
-	if (gg_unlikely((uint64_t)(shard->count + 1) * 4 > (uint64_t)shard->capacity * 3) &&
-	    !grow(live, shard)) {
+	if (gg_unlikely(shard->count >= shard->full_count) && !grow(live, shard)) {
 		unlock_shard(shard);
 		return GG_EXACT_FULL;
 	}
-	slot = &shard->slots[search(shard, hash, block->address)];
-	if (gg_unlikely(slot->key != 0)) {
-		unpack(slot, ret_replaced);
+	if (gg_unlikely(search(shard, hash, block->address, &place))) {
+		unpack(&place, ret_replaced);
+		shard->large_count -= is_large(ret_replaced);
 		result = GG_EXACT_REPLACED;
 	} else {
+		place = take_slot(shard, hash);
 		shard->count++;
 	}
 	if (block->time_ns > shard->latest_ns)
 		shard->latest_ns = block->time_ns;
-	*slot = pack(block);
+	if (gg_unlikely(is_large(block)))
+		shard->large_count++;
+	pack(&place, block);
 	unlock_shard(shard);
 	return result;
-}
-
-/* Frees a slot, and moves back the entries behind it whose search would end there. */
-static inline void remove_slot(struct gg_exact_shard *shard, uint32_t hole)
-{
-	uint32_t at = hole;
-
-	for (;;) {
-		uint32_t home;
-
-		at = next_of(shard, at);
-		if (shard->slots[at].key == 0)
-			break;
-		home = gg_exact_home(shard, gg_exact_hash(address_of(&shard->slots[at])));
-		/* It stays if its home is behind the hole, going round. */
-		if (hole <= at ? hole < home && home <= at : hole < home || home <= at)
-			continue;
-		shard->slots[hole] = shard->slots[at];
-		hole = at;
-	}
-	shard->slots[hole].key = 0;
-	shard->count--;
 }
 
 bool gg_exact_live_find(struct gg_exact_live *live, uint64_t address,
@@ -258,14 +344,13 @@ bool gg_exact_live_find(struct gg_exact_live *live, uint64_t address,
 {
 	uint64_t hash = gg_exact_hash(address);
 	struct gg_exact_shard *shard = gg_exact_shard(live, hash);
-	const struct gg_exact_slot *slot;
+	struct place place;
 	bool found;
 
 	lock_shard(shard);
-	slot = &shard->slots[search(shard, hash, address)];
-	found = slot->key != 0;
+	found = address != 0 && search(shard, hash, address, &place);
 	if (found)
-		unpack(slot, ret_block);
+		unpack(&place, ret_block);
 	unlock_shard(shard);
 	return found;
 }
@@ -275,15 +360,17 @@ bool gg_exact_live_take(struct gg_exact_live *live, uint64_t address,
 {
 	uint64_t hash = gg_exact_hash(address);
 	struct gg_exact_shard *shard = gg_exact_shard(live, hash);
-	uint32_t at;
+	struct place place;
 	bool found;
 
 	lock_shard(shard);
-	at = search(shard, hash, address);
-	found = shard->slots[at].key != 0;
+	found = address != 0 && search(shard, hash, address, &place);
 	if (gg_likely(found)) {
-		unpack(&shard->slots[at], ret_block);
-		remove_slot(shard, at);
+		unpack(&place, ret_block);
+		free_slot(shard, hash, &place);
+		shard->count--;
+		if (gg_unlikely(is_large(ret_block)))
+			shard->large_count--;
 	}
 	unlock_shard(shard);
 	return found;
