@@ -31,7 +31,7 @@ static inline struct gg_thread_block *enter(struct gg_thread *t)
 			gg_region_count(&gg_process.region, GG_COUNT_DROP_BUSY, t->busy_count);
 			t->busy_count = 0;
 		}
-		block = gg_thread_block(t);
+		block = gg_thread_block_at_hand(t);
 		if (gg_likely(block != NULL))
 			return block;
 		gg_region_count(&gg_process.region, GG_COUNT_DROP_MEMORY, 1);
@@ -42,7 +42,7 @@ static inline struct gg_thread_block *enter(struct gg_thread *t)
 
 static inline void leave(struct gg_thread *t, struct gg_thread_block *block)
 {
-	gg_thread_put_block(t, block);
+	gg_thread_put_block_at_hand(t, block);
 	gg_thread_leave(t);
 }
 

@@ -10,7 +10,7 @@
 #include "runtime/rate_plan.h"
 #include "stats/sampling/weight.h"
 
-void gg_process_settings_refresh(void)
+void gg_process_settings_apply(void)
 {
 	struct gg_region_request request = gg_region_control(&gg_process.region);
 	uint64_t seen = gg_load_relaxed(&gg_process.applied_request_count);

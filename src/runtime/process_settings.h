@@ -21,7 +21,16 @@
 #include "runtime/thread.h"
 
 /* Copies new requests of another process from the control word. */
-void gg_process_settings_refresh(void);
+void gg_process_settings_apply(void);
+
+/* The same, but it only compares a count where there is no new request. */
+static inline void gg_process_settings_refresh(void)
+{
+	/* Relaxed: gg_process_settings_apply() reads the count again before the request. */
+	if (gg_unlikely(gg_load_relaxed(&gg_process.region.header->control.change_count) !=
+	                gg_load_relaxed(&gg_process.applied_request_count)))
+		gg_process_settings_apply();
+}
 
 /* Brings the thread's sampler up to the settings. */
 GG_COLD void gg_process_settings_update(struct gg_thread *t);

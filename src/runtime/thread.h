@@ -188,6 +188,24 @@ static inline void gg_thread_leave(struct gg_thread *t)
 	gg_store_relaxed(&t->inside, 0);
 }
 
+/* gg_thread_block() and gg_thread_put_block() for a path that most often has its block. */
+static inline struct gg_thread_block *gg_thread_block_at_hand(struct gg_thread *t)
+{
+	struct gg_thread_block *block = t->block;
+
+	/* Relaxed: gg_process_ensure_current() has acquired the generation. */
+	if (gg_likely(block != NULL && block->record.begun &&
+	              t->block_generation == gg_load_relaxed(&gg_process.generation)))
+		return block;
+	return gg_thread_block(t);
+}
+
+static inline void gg_thread_put_block_at_hand(struct gg_thread *t, struct gg_thread_block *block)
+{
+	if (gg_unlikely(t->block != block))
+		gg_thread_put_block(t, block);
+}
+
 /*
  * True if the thread is not sampled.  The first call for a thread applies the setting for new ones.
  */
