@@ -465,13 +465,13 @@ static int add_unit_tree(struct node_values *nodes, const struct gg_model *model
 		if (place[i] == NODE_NONE)
 			continue;
 		node_values_of(nodes, place[i],
-		               false)[unit] += gg_tally_estimate(&node->self, query.unit).value;
+		               false)[unit] += gg_tally_estimate(node->self, query.unit).value;
 		node_values_of(nodes, place[i],
-		               true)[unit] += gg_tally_estimate(&node->total, query.unit).value;
+		               true)[unit] += gg_tally_estimate(node->total, query.unit).value;
 		if (query.pid != nodes->units.certain)
 			continue;
-		add_certain(&nodes->certain[2 * place[i]], &node->self, query.unit);
-		add_certain(&nodes->certain[2 * place[i] + 1], &node->total, query.unit);
+		add_certain(&nodes->certain[2 * place[i]], node->self, query.unit);
+		add_certain(&nodes->certain[2 * place[i] + 1], node->total, query.unit);
 	}
 	status = place != NULL ? 0 : gg_error_memory(error, "fleet");
 	free(place);
@@ -514,13 +514,13 @@ static void extend_nodes(const struct gg_fleet_scope *scope, const struct node_v
 		size_t of = node->is_self ? node->parent : i, total = node->is_self ? 0 : 1;
 		struct gg_two_stage sums[2] = {
 			two_stage_of(scope, &nodes->units, node_values_of(nodes, of, false), unit,
-			             &node->self, &nodes->certain[2 * of]),
+			             node->self, &nodes->certain[2 * of]),
 			two_stage_of(scope, &nodes->units, node_values_of(nodes, of, total), unit,
-			             &node->total, &nodes->certain[2 * of + total]),
+			             node->total, &nodes->certain[2 * of + total]),
 		};
 
-		gg_two_stage_extend(&node->self, unit, &sums[0], confidence);
-		gg_two_stage_extend(&node->total, unit, &sums[1], confidence);
+		gg_two_stage_extend(node->self, unit, &sums[0], confidence);
+		gg_two_stage_extend(node->total, unit, &sums[1], confidence);
 	}
 }
 
@@ -538,6 +538,8 @@ int gg_fleet_extend_tree(const struct gg_fleet_scope *scope, uint64_t groups,
 	if (status < 0)
 		return status;
 	status = find_node_values(&nodes, model, options->inverted, error);
+	if (status == 0 && gg_tree_separate(tree) < 0)
+		status = gg_error_memory(error, "fleet");
 	if (status == 0)
 		extend_nodes(scope, &nodes, tree, confidence);
 	free(nodes.values);

@@ -232,10 +232,10 @@ static GG_APART void add_both(struct both *both, uint32_t before, uint32_t after
 	struct gg_difference difference;
 	double scale = both->run->options->scale;
 
-	expose(&of_a, &both->before.tree->nodes[0].total);
-	expose(&of_b, &both->after.tree->nodes[0].total);
-	of_a = a != NULL ? a->total : of_a;
-	of_b = b != NULL ? b->total : of_b;
+	expose(&of_a, both->before.tree->nodes[0].total);
+	expose(&of_b, both->after.tree->nodes[0].total);
+	of_a = a != NULL ? *a->total : of_a;
+	of_b = b != NULL ? *b->total : of_b;
 	difference = gg_difference_of(&of_a, &of_b, both->unit, scale > 0 ? scale : 1,
 	                              both->run->options->confidence);
 	*node = (struct both_node){

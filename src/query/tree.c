@@ -15,6 +15,8 @@
 #include "model/model.h"
 #include "stats/estimate/plain_tally.h"
 
+enum { TALLIES = 64 };
+
 /* One stack: the functions of its path and its tally. */
 struct branch {
 	const uint32_t *path;
@@ -30,10 +32,19 @@ struct child_group {
 	double value;
 };
 
+/* Some of a tree's tallies; they never move. */
+struct gg_tree_tallies {
+	struct gg_tree_tallies *next;
+	size_t count;
+	struct gg_tally tallies[TALLIES];
+};
+
 struct builder {
 	const struct gg_model *model;
 	const struct gg_tree_options *options;
 	GG_ARRAY(struct gg_tree_node) nodes;
+	struct gg_tree_tallies *tallies;
+	struct gg_tally *nothing; /* the own memory of all nodes without any */
 	struct branch *branches;
 	uint32_t *order, *other; /* of branches; the branches of a node are contiguous */
 	uint32_t *paths;
@@ -41,6 +52,32 @@ struct builder {
 	double least;       /* lighter nodes are folded */
 	enum gg_quantity unit;
 };
+
+static struct gg_tally *add_tally(struct gg_tree_tallies **tallies)
+{
+	struct gg_tree_tallies *first = *tallies;
+
+	if (first == NULL || first->count == TALLIES) {
+		first = malloc(sizeof(*first));
+		if (first == NULL)
+			return NULL;
+		first->next = *tallies;
+		first->count = 0;
+		*tallies = first;
+	}
+	first->tallies[first->count] = (struct gg_tally){ 0 };
+	return &first->tallies[first->count++];
+}
+
+static void free_tallies(struct gg_tree_tallies *tallies)
+{
+	while (tallies != NULL) {
+		struct gg_tree_tallies *next = tallies->next;
+
+		free(tallies);
+		tallies = next;
+	}
+}
 
 static struct gg_tree_node *add_node(struct builder *builder, uint32_t parent, uint32_t function)
 {
@@ -53,27 +90,43 @@ static struct gg_tree_node *add_node(struct builder *builder, uint32_t parent, u
 	return node;
 }
 
-/* Adds up branches[order[from..to)]: all of them, and those whose path ends at `depth`. */
-static void add_up(const struct builder *builder, size_t from, size_t to, uint32_t depth,
-                   struct gg_tree_node *node)
+/*
+ * Adds up branches[order[from..to)]: all of them, and those whose path ends at `depth`.  same: the
+ * tally of a node with the same branches in the same order, or NULL.
+ */
+static int add_up(struct builder *builder, size_t from, size_t to, uint32_t depth,
+                  struct gg_tally *same, struct gg_tree_node *node)
 {
 	struct gg_plain_tally total = { 0 }, self = { 0 };
+	size_t ended_count = 0;
 	double via_value = 0;
 
 	for (size_t i = from; i < to; i++) {
 		const struct branch *branch = &builder->branches[builder->order[i]];
 		bool is_own = builder->options->inverted ? depth == 1 : branch->length == depth;
 
-		gg_plain_tally_add(&total, &branch->sums);
-		if (branch->length == depth)
+		if (same == NULL)
+			gg_plain_tally_add(&total, &branch->sums);
+		if (branch->length == depth) {
 			gg_plain_tally_add(&self, &branch->sums);
+			ended_count++;
+		}
 		if (is_own && branch->via != 0 && branch->value >= via_value) {
 			node->via = branch->via;
 			via_value = branch->value;
 		}
 	}
-	gg_plain_tally_tally(&total, &node->total);
-	gg_plain_tally_tally(&self, &node->self);
+	node->total = same != NULL ? same : add_tally(&builder->tallies);
+	node->self = ended_count == 0           ? builder->nothing
+	             : ended_count == to - from ? node->total
+	                                        : add_tally(&builder->tallies);
+	if (node->total == NULL || node->self == NULL)
+		return -ENOMEM;
+	if (same == NULL)
+		gg_plain_tally_tally(&total, node->total);
+	if (node->self != node->total && node->self != builder->nothing)
+		gg_plain_tally_tally(&self, node->self);
+	return 0;
 }
 
 static int compare_groups(const void *a, const void *b)
@@ -157,7 +210,7 @@ static double value_of(const struct builder *builder, const struct gg_tally *tal
 static int add_self(struct builder *builder, uint32_t parent, double next, bool *is_done)
 {
 	struct gg_tree_node own = builder->nodes.items[parent];
-	double value = value_of(builder, &own.self);
+	double value = value_of(builder, own.self);
 	struct gg_tree_node *node;
 
 	if (*is_done || value < next)
@@ -182,6 +235,9 @@ static int grow(struct builder *builder, uint32_t parent, size_t from, size_t to
 	uint32_t depth = builder->nodes.items[parent].depth, count, shown = 0, own = 0;
 	bool is_self_done = !builder->options->with_self || builder->options->inverted;
 	bool is_heaviest = builder->nodes.items[parent].is_heaviest;
+	/* The root's tally has more than the sum of all branches. */
+	struct gg_tally *of_parent = parent != 0 ? builder->nodes.items[parent].total : NULL;
+	size_t branch_count = to - from;
 	struct gg_tree_node *node;
 	struct child_group *groups;
 	int status = split(builder, &from, to, depth, &groups, &count);
@@ -207,8 +263,10 @@ static int grow(struct builder *builder, uint32_t parent, size_t from, size_t to
 		}
 		node->depth = depth + 1;
 		node->is_heaviest = shown == 0 && is_heaviest;
-		add_up(builder, from, from + groups[shown].count, depth + 1, node);
-		status = grow(builder, child, from, from + groups[shown].count);
+		status = add_up(builder, from, from + groups[shown].count, depth + 1,
+		                groups[shown].count == branch_count ? of_parent : NULL, node);
+		if (status == 0)
+			status = grow(builder, child, from, from + groups[shown].count);
 		from += groups[shown].count;
 	}
 	if (status == 0) {
@@ -221,7 +279,7 @@ static int grow(struct builder *builder, uint32_t parent, size_t from, size_t to
 		if (node != NULL) {
 			node->depth = depth + 1;
 			node->folded_count = count - shown;
-			add_up(builder, from, to, depth + 1, node);
+			status = add_up(builder, from, to, depth + 1, NULL, node);
 			node->via = 0;
 		} else {
 			status = -ENOMEM;
@@ -288,10 +346,15 @@ static int build(struct builder *builder, const struct gg_query_result *result)
 	if (lay_paths(builder, result) < 0)
 		return -ENOMEM;
 	root = add_node(builder, 0, 0);
-	if (root == NULL)
+	builder->nothing = add_tally(&builder->tallies);
+	if (root == NULL || builder->nothing == NULL)
 		return -ENOMEM;
 	root->is_heaviest = true;
-	root->total = result->total;
+	root->total = add_tally(&builder->tallies);
+	root->self = builder->nothing;
+	if (root->total == NULL)
+		return -ENOMEM;
+	*root->total = result->total;
 	builder->unit = result->query.unit;
 	builder->least = builder->options->fold * value_of(builder, &result->total);
 	return grow(builder, 0, 0, count);
@@ -300,16 +363,33 @@ static int build(struct builder *builder, const struct gg_query_result *result)
 /* Every node was exposed to the same sampling intervals as the whole, and has its bounds. */
 static void expose(struct gg_tree *tree)
 {
-	const struct gg_tally whole = tree->nodes[0].total;
+	const struct gg_tally whole = *tree->nodes[0].total;
 
-	for (size_t i = 0; i < tree->count; i++) {
-		struct gg_tree_node *node = &tree->nodes[i];
+	for (struct gg_tree_tallies *some = tree->tallies; some != NULL; some = some->next)
+		for (size_t i = 0; i < some->count; i++) {
+			gg_tally_expose_like(&some->tallies[i], &whole);
+			gg_tally_bound_like(&some->tallies[i], &whole);
+		}
+}
 
-		gg_tally_expose_like(&node->total, &whole);
-		gg_tally_expose_like(&node->self, &whole);
-		gg_tally_bound_like(&node->total, &whole);
-		gg_tally_bound_like(&node->self, &whole);
-	}
+static bool copy_tally(struct gg_tree *tree, struct gg_tally **tally)
+{
+	struct gg_tally *copy = add_tally(&tree->tallies);
+
+	if (copy == NULL)
+		return false;
+	*copy = **tally;
+	*tally = copy;
+	return true;
+}
+
+int gg_tree_separate(struct gg_tree *tree)
+{
+	for (size_t i = 0; i < tree->count; i++)
+		if (!copy_tally(tree, &tree->nodes[i].total) ||
+		    !copy_tally(tree, &tree->nodes[i].self))
+			return -ENOMEM;
+	return 0;
 }
 
 int gg_tree_build(struct gg_tree **ret_tree, const struct gg_model *model,
@@ -335,11 +415,13 @@ int gg_tree_build(struct gg_tree **ret_tree, const struct gg_model *model,
 	free(builder.group_of);
 	if (status < 0) {
 		gg_array_done(&builder.nodes);
+		free_tallies(builder.tallies);
 		free(tree);
 		gg_error_set_errno(error, -status, "tree", NULL);
 	} else {
 		tree->nodes = builder.nodes.items;
 		tree->count = builder.nodes.count;
+		tree->tallies = builder.tallies;
 		tree->moment_ns = result->moment_ns;
 		tree->unplaced = result->unplaced;
 		tree->pinned = result->pinned;
@@ -356,5 +438,6 @@ void gg_tree_free(struct gg_tree *tree)
 	if (tree == NULL)
 		return;
 	free(tree->nodes);
+	free_tallies(tree->tallies);
 	free(tree);
 }

@@ -17,7 +17,8 @@
  * Folding  The children of a node with less than `fold` of the whole become one nameless node,
  *          except on the heaviest path, which follows the largest child from the root on.
  * Cost     Proportional to stacks times depth of unfolded paths; 16 MB for 100 000 stacks of 40
- *          frames.
+ *          frames.  Nodes with the same memory share a tally, so there are at most some four
+ *          tallies for each stack, however deep the paths are.
  * Threads  Any number of threads may build trees.  One thread owns a tree.
  */
 #pragma once
@@ -54,13 +55,19 @@ struct gg_tree_node {
 	 * below the root have it.
 	 */
 	uint32_t via;
-	/* Sums of all stacks on this path, and of stacks that end here (inverted: begin here). */
-	struct gg_tally total, self;
+	/*
+	 * Sums of all stacks on this path, and of stacks that end here (inverted: begin here).
+	 * Nodes may share them: gg_tree_separate().
+	 */
+	struct gg_tally *total, *self;
 };
+
+struct gg_tree_tallies; /* tree.c */
 
 struct gg_tree {
 	struct gg_tree_node *nodes; /* depth first, heavier siblings first, folded ones last */
 	size_t count;
+	struct gg_tree_tallies *tallies;  /* the nodes point to them */
 	int64_t moment_ns;                /* as in gg_query_result */
 	struct gg_pinned_coverage pinned; /* as in gg_query_result */
 	struct gg_tally unplaced;
@@ -71,4 +78,6 @@ struct gg_tree {
 GG_MUST_CHECK int gg_tree_build(struct gg_tree **ret_tree, const struct gg_model *model,
                                 const struct gg_query *query, const struct gg_tree_options *options,
                                 struct gg_error *error);
+/* Gives each node tallies of its own, for a caller that changes them.  -ENOMEM. */
+GG_MUST_CHECK int gg_tree_separate(struct gg_tree *tree);
 void gg_tree_free(struct gg_tree *tree); /* NULL is fine */

@@ -73,8 +73,8 @@ static bool continues(const struct drawing *drawing, size_t index)
 	const struct gg_tree_node *parent = &drawing->tree->nodes[node->parent];
 
 	return index > 0 && parent->child_count == 1 &&
-	       node->total.sample_count == parent->total.sample_count &&
-	       value_of(drawing, &node->total) == value_of(drawing, &parent->total);
+	       node->total->sample_count == parent->total->sample_count &&
+	       value_of(drawing, node->total) == value_of(drawing, parent->total);
 }
 
 enum { PERCENT_CELLS = 6, BLANKS = 4 }; /* two blanks on each side of a percentage */
@@ -167,7 +167,7 @@ static void measure(struct drawing *drawing)
 
 	for (size_t i = 0; i < count; i++)
 		drawing->figures[i] = figure_of(drawing->report, drawing->tree, i,
-		                                &drawing->tree->nodes[i].total);
+		                                drawing->tree->nodes[i].total);
 	drawing->column = gg_figure_column_of(&drawing->report->figures, drawing->figures, count);
 	drawing->figure_width = drawing->column.number_cells + drawing->column.error_cells;
 }
@@ -217,7 +217,7 @@ static void draw(struct drawing *drawing)
 {
 	size_t run;
 
-	drawing->whole = value_of(drawing, &drawing->tree->nodes[0].total);
+	drawing->whole = value_of(drawing, drawing->tree->nodes[0].total);
 	lay_out(drawing);
 	measure(drawing);
 	for (size_t i = 0; i < drawing->tree->count; i += run) {
@@ -242,7 +242,7 @@ void gg_report_tree_text(const struct gg_report *report, const struct gg_tree *t
 		gg_report_append_notes(report, out);
 		return;
 	}
-	gg_report_append_title(report, &tree->query, tree->moment_ns, &tree->nodes[0].total,
+	gg_report_append_title(report, &tree->query, tree->moment_ns, tree->nodes[0].total,
 	                       &tree->pinned, "by paths of calls", out);
 	drawing.figures = calloc(tree->count, sizeof(*drawing.figures));
 	drawing.level = calloc(tree->count, sizeof(*drawing.level));
@@ -261,7 +261,7 @@ void gg_report_tree_text(const struct gg_report *report, const struct gg_tree *t
 	if (tree->query.metric == GG_METRIC_PINNED)
 		gg_report_append_pinned(report, &tree->pinned, out);
 	else
-		gg_report_append_unseen(report, &tree->nodes[0].total, out);
+		gg_report_append_unseen(report, tree->nodes[0].total, out);
 	gg_report_append_inexact(report, &tree->unplaced, out);
 	gg_report_append_notes(report, out);
 }
@@ -272,8 +272,8 @@ static void add_node(const struct gg_report *report, const struct gg_tree *tree,
 	const struct gg_tree_node *node = &tree->nodes[index];
 	struct gg_model_function function = report->model->functions[node->function];
 	bool has_name = index > 0 && node->folded_count == 0;
-	struct gg_figure self = figure_of(report, tree, index, &node->self);
-	struct gg_figure total = figure_of(report, tree, index, &node->total);
+	struct gg_figure self = figure_of(report, tree, index, node->self);
+	struct gg_figure total = figure_of(report, tree, index, node->total);
 
 	gg_json_open(json, NULL, '{');
 	gg_json_integer(json, "id", index);
@@ -290,7 +290,7 @@ static void add_node(const struct gg_report *report, const struct gg_tree *tree,
 		gg_json_text(json, "via", report->model->functions[node->via].name);
 	gg_json_integer(json, "folded", node->folded_count);
 	gg_json_bool(json, "heaviest", node->is_heaviest);
-	gg_json_integer(json, "samples", node->total.sample_count);
+	gg_json_integer(json, "samples", node->total->sample_count);
 	gg_report_json_figure(json, "self", &self);
 	gg_report_json_figure(json, "total", &total);
 	gg_json_close(json);
@@ -303,7 +303,7 @@ void gg_report_tree_json(const struct gg_report *report, const struct gg_tree *t
 
 	gg_json_open(&json, NULL, '{');
 	gg_report_json_head(report, &json);
-	gg_report_json_query(report, &tree->query, tree->moment_ns, &tree->nodes[0].total,
+	gg_report_json_query(report, &tree->query, tree->moment_ns, tree->nodes[0].total,
 	                     &tree->unplaced, &json);
 	if (tree->query.metric == GG_METRIC_PINNED)
 		gg_report_json_pinned(&json, &tree->pinned);

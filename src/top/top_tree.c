@@ -36,8 +36,8 @@ static int make_row(struct gg_top_row *rows, size_t index, const struct gg_tree 
 	append_label(model, node, &label);
 	*row = (struct gg_top_row){
 		.label = label.failed ? NULL : strdup(gg_buf_text(&label)),
-		.self = gg_figure_of(&node->total, GG_BYTES, confidence, true),
-		.blocks = gg_figure_of(&node->total, GG_ALLOCATIONS, confidence, true),
+		.self = gg_figure_of(node->total, GG_BYTES, confidence, true),
+		.blocks = gg_figure_of(node->total, GG_ALLOCATIONS, confidence, true),
 		.p_value = NAN,
 		.q_value = NAN,
 		.age_ns = NAN,

@@ -353,7 +353,7 @@ static const char *tree(struct scene *scene, const struct gg_tree_options *optio
 		              : node->folded_count > 0
 		                      ? "(more)"
 		                      : scene->model->functions[node->function].name,
-		              gg_tally_estimate(&node->total, GG_BYTES).value);
+		              gg_tally_estimate(node->total, GG_BYTES).value);
 		if (node->via != 0)
 			gg_buf_printf(&text, " via %s", scene->model->functions[node->via].name);
 		gg_buf_append_text(&text, "; ");

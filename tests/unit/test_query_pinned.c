@@ -170,7 +170,7 @@ TEST_WITH(scene, rows_trees_and_sums_show_the_same_number)
 	REQUIRE(gg_query_sum(scene->model, &scene->query, &sum, &error) == 0);
 	CHECK_EQ_DOUBLE(bytes(&sum.total), 3005);
 	REQUIRE(gg_tree_build(&tree, scene->model, &scene->query, &options, &error) == 0);
-	CHECK_EQ_DOUBLE(bytes(&tree->nodes[0].total), 3005);
+	CHECK_EQ_DOUBLE(bytes(tree->nodes[0].total), 3005);
 	gg_tree_free(tree);
 }
 
@@ -267,8 +267,8 @@ static void check_all_below(struct scene *scene, double most)
 	}
 	REQUIRE(gg_tree_build(&tree, scene->model, &scene->query, &options, &error) == 0);
 	for (size_t i = 0; i < tree->count; i++) {
-		check_below(&tree->nodes[i].total, most);
-		check_below(&tree->nodes[i].self, most);
+		check_below(tree->nodes[i].total, most);
+		check_below(tree->nodes[i].self, most);
 	}
 	gg_tree_free(tree);
 }
@@ -387,8 +387,8 @@ static void check_parts_may_have_changed(struct scene *scene, double bytes, doub
 	query.metric = GG_METRIC_PINNED;
 	REQUIRE(gg_tree_build(&tree, scene->model, &query, &options, &error) == 0);
 	for (size_t i = 0; i < tree->count; i++) {
-		CHECK_EQ_DOUBLE(tree->nodes[i].total.changed_bytes, bytes);
-		CHECK_EQ_DOUBLE(tree->nodes[i].self.changed_share, share);
+		CHECK_EQ_DOUBLE(tree->nodes[i].total->changed_bytes, bytes);
+		CHECK_EQ_DOUBLE(tree->nodes[i].self->changed_share, share);
 	}
 	gg_tree_free(tree);
 	REQUIRE(gg_diff_run(scene->model, scene->result, scene->model, scene->result, &diff_query,

@@ -195,9 +195,9 @@ static struct edge edge_of(const struct gg_tree *tree, uint32_t function, uint32
 		              : is_outermost || outer->function != function ||
 		                        inner->function != other)
 			continue;
-		edge.value += gg_tally_estimate(&node->total, GG_BYTES).value;
+		edge.value += gg_tally_estimate(node->total, GG_BYTES).value;
 		edge.count++;
-		edge.one = &node->total;
+		edge.one = node->total;
 	}
 	return edge;
 }

@@ -43,8 +43,8 @@ static bool looks(const struct gg_tree *tree, const char *wanted)
 		else
 			gg_buf_append_text(&text,
 			                   i == 0 ? "all" : model->functions[node->function].name);
-		gg_buf_printf(&text, ":%g:%g", gg_tally_estimate(&node->total, GG_BYTES).value,
-		              gg_tally_estimate(&node->self, GG_BYTES).value);
+		gg_buf_printf(&text, ":%g:%g", gg_tally_estimate(node->total, GG_BYTES).value,
+		              gg_tally_estimate(node->self, GG_BYTES).value);
 		CHECK(i == 0 || node->parent < i);
 	}
 	return CHECK_MSG(strcmp(gg_buf_text(&text), wanted) == 0, "%s", gg_buf_text(&text));
@@ -133,4 +133,62 @@ TEST(nothing_makes_a_tree_of_its_root_alone)
 	tree = build(&made, false, 0.01);
 	looks(tree, "0:all:0:0");
 	done(tree);
+}
+
+static int compare_pointers(const void *a, const void *b)
+{
+	const struct gg_tally *const *left = a, *const *right = b;
+
+	return (*left > *right) - (*left < *right);
+}
+
+/* The number of different tallies of a tree's nodes. */
+static size_t tally_count(const struct gg_tree *tree)
+{
+	const struct gg_tally **all = calloc(2 * tree->count, sizeof(const struct gg_tally *));
+	size_t count = 0;
+
+	REQUIRE(all != NULL);
+	for (size_t i = 0; i < tree->count; i++) {
+		all[2 * i] = tree->nodes[i].total;
+		all[2 * i + 1] = tree->nodes[i].self;
+	}
+	qsort(all, 2 * tree->count, sizeof(*all), compare_pointers);
+	for (size_t i = 0; i < 2 * tree->count; i++)
+		count += i == 0 || all[i] != all[i - 1];
+	free(all);
+	return count;
+}
+
+TEST(deep_paths_share_their_tallies_until_a_caller_separates_them)
+{
+	enum { STACKS = 50, FRAMES = 40 };
+
+	for (int inverted = 0; inverted < 2; inverted++) {
+		struct made_profile made;
+		struct gg_tree *tree;
+		double value;
+
+		made_begin(&made, NULL, 1, 1);
+		for (int i = 0; i < STACKS; i++) {
+			GG_CLEANUP(gg_buf_done) struct gg_buf path = { 0 };
+
+			gg_buf_append_text(&path, "main");
+			for (int k = 2; k < FRAMES; k++)
+				gg_buf_printf(&path, ">f%d_%d", i, k);
+			gg_buf_append_text(&path, ">allocate");
+			made_sample(&made, made_stack(&made, gg_buf_text(&path)), 100, 1,
+			            GG_TIME_NONE);
+		}
+		tree = build(&made, inverted != 0, 0);
+		CHECK(tree->count > STACKS * (FRAMES - 2));
+		CHECK(tally_count(tree) <= 4 * STACKS);
+		value = gg_tally_estimate(tree->nodes[tree->count - 1].total, GG_BYTES).value;
+		CHECK_EQ_DOUBLE(value, 100);
+		CHECK_EQ_I64(gg_tree_separate(tree), 0);
+		CHECK(tally_count(tree) == 2 * tree->count);
+		value = gg_tally_estimate(tree->nodes[tree->count - 1].total, GG_BYTES).value;
+		CHECK_EQ_DOUBLE(value, 100);
+		done(tree);
+	}
 }

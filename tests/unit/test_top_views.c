@@ -203,7 +203,7 @@ TEST_WITH(look, rows_of_the_tree_have_the_figures_of_geiger_tree)
 	REQUIRE(gg_tree_build(&tree, look->model, &query, &options, &error) == 0);
 	REQUIRE(look->snapshot->row_count == tree->count - 1);
 	for (size_t i = 0; i < look->snapshot->row_count; i++) {
-		struct gg_figure wanted = gg_figure_of(&tree->nodes[i + 1].total, GG_BYTES, 0.95,
+		struct gg_figure wanted = gg_figure_of(tree->nodes[i + 1].total, GG_BYTES, 0.95,
 		                                       true);
 
 		CHECK_EQ_DOUBLE(look->snapshot->rows[i].self.estimate, wanted.estimate);

@@ -93,7 +93,7 @@ static struct gg_interval interval_of(const struct flame_graph *graph,
                                       const struct gg_tree_node *node)
 {
 	const struct gg_extract *extract = graph->job->extract;
-	struct gg_tally tally = node->total;
+	struct gg_tally tally = *node->total;
 
 	gg_extract_expose(extract, extract->metric == GG_METRIC_PINNED, &tally);
 	return gg_interval_of(&tally, GG_BYTES, extract->confidence, node->depth > 0);
@@ -102,7 +102,7 @@ static struct gg_interval interval_of(const struct flame_graph *graph,
 /* Like tables, the picture prints no estimate above its upper bound. */
 static double shown_bytes(const struct flame_graph *graph, const struct gg_tree_node *node)
 {
-	return fmin(bytes_of(&node->total), interval_of(graph, node).high);
+	return fmin(bytes_of(node->total), interval_of(graph, node).high);
 }
 
 /* Writes text such as "95 %: 1.0 MiB to 1.4 MiB". */
@@ -122,7 +122,7 @@ static void put_interval(const struct flame_graph *graph, const struct gg_tree_n
 static void put_title(const struct flame_graph *graph, const struct gg_tree_node *node)
 {
 	struct gg_buf *out = graph->job->out;
-	double bytes = shown_bytes(graph, node), share = bytes_of(&node->total) / graph->all;
+	double bytes = shown_bytes(graph, node), share = bytes_of(node->total) / graph->all;
 
 	gg_buf_append_text(out, "<title>");
 	put_name(graph, node, out, SIZE_MAX);
@@ -153,7 +153,7 @@ static void put_box(const struct flame_graph *graph, size_t number)
 	const struct gg_tree_node *node = &graph->tree->nodes[number];
 	struct gg_buf *out = graph->job->out;
 	double scale = (PICTURE_WIDTH - 2 * MARGIN) / graph->all;
-	double x = MARGIN + graph->left[number] * scale, width = bytes_of(&node->total) * scale;
+	double x = MARGIN + graph->left[number] * scale, width = bytes_of(node->total) * scale;
 	unsigned y = HEAD + (graph->depth - node->depth) * ROW;
 	size_t letters = (size_t)fmax(0, (width - 6) * 10 / LETTER_TENTHS);
 
@@ -212,12 +212,12 @@ static int draw(struct flame_graph *graph)
 
 		if (i > 0) { /* parents precede their children */
 			graph->left[i] = graph->left[node->parent] + graph->used[node->parent];
-			graph->used[node->parent] += bytes_of(&node->total);
+			graph->used[node->parent] += bytes_of(node->total);
 		}
 		if (node->depth > graph->depth && node->depth <= LEVELS_MAX)
 			graph->depth = node->depth;
 	}
-	graph->all = bytes_of(&tree->nodes[0].total);
+	graph->all = bytes_of(tree->nodes[0].total);
 	put_head(graph);
 	for (size_t i = 0; i < tree->count && graph->all > 0; i++)
 		put_box(graph, i);
