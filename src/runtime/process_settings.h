@@ -23,7 +23,7 @@
 /* Copies new requests of another process from the control word. */
 void gg_process_settings_apply(void);
 
-/* The same, but it only compares a count where there is no new request. */
+/* Does that if the count of requests has changed, and compares it inline. */
 static inline void gg_process_settings_refresh(void)
 {
 	/* Relaxed: gg_process_settings_apply() reads the count again before the request. */

@@ -17,7 +17,7 @@
 #include "base/single_thread.h"
 
 enum {
-	PAGE_BYTES = 4096,
+	CHUNK_PAGE_BYTES = 4096,
 	DOUBLED_TO = 200,  /* chunks: smaller tables double */
 	FULL_PERCENT = 80, /* of the slots: a table with more blocks grows */
 	LOCK_TRIES = 100,
@@ -79,7 +79,7 @@ static inline void unlock_shard(struct gg_exact_shard *shard)
 /* --- tables --- */
 
 /* A slot of a table. */
-struct place {
+struct chunk_slot {
 	struct gg_exact_chunk *chunk;
 	uint32_t slot;
 };
@@ -96,7 +96,7 @@ static inline struct gg_exact_chunk *home_of(const struct gg_exact_shard *shard,
 	return &shard->chunks[gg_exact_home(shard, hash)];
 }
 
-static inline void unpack(const struct place *place, struct gg_exact_block *ret_block)
+static inline void unpack(const struct chunk_slot *place, struct gg_exact_block *ret_block)
 {
 	const struct gg_exact_chunk *chunk = place->chunk;
 	uint64_t key = chunk->keys[place->slot];
@@ -108,7 +108,7 @@ static inline void unpack(const struct place *place, struct gg_exact_block *ret_
 }
 
 /* The key is the last store, so after a bare clone() no key has another block's values. */
-static inline void pack(const struct place *place, const struct gg_exact_block *block)
+static inline void pack(const struct chunk_slot *place, const struct gg_exact_block *block)
 {
 	struct gg_exact_chunk *chunk = place->chunk;
 
@@ -135,7 +135,7 @@ static inline uint32_t slot_of(const struct gg_exact_chunk *chunk, uint64_t key,
  * passed up to its own.
  */
 static GG_APART bool search_all(const struct gg_exact_shard *shard, struct gg_exact_chunk *home,
-                                uint64_t address, struct place *ret_place)
+                                uint64_t address, struct chunk_slot *ret_place)
 {
 	struct gg_exact_chunk *chunk = home;
 
@@ -143,7 +143,7 @@ static GG_APART bool search_all(const struct gg_exact_shard *shard, struct gg_ex
 		uint32_t slot = slot_of(chunk, address, ADDRESS_MASK);
 
 		if (slot != GG_EXACT_CHUNK_SLOTS) {
-			*ret_place = (struct place){ chunk, slot };
+			*ret_place = (struct chunk_slot){ chunk, slot };
 			return true;
 		}
 		if (chunk->passed_count == 0)
@@ -155,13 +155,13 @@ static GG_APART bool search_all(const struct gg_exact_shard *shard, struct gg_ex
 }
 
 static inline bool search(const struct gg_exact_shard *shard, uint64_t hash, uint64_t address,
-                          struct place *ret_place)
+                          struct chunk_slot *ret_place)
 {
 	struct gg_exact_chunk *home = home_of(shard, hash);
 	uint32_t slot = slot_of(home, address, UINT64_MAX);
 
 	if (gg_likely(slot != GG_EXACT_CHUNK_SLOTS)) {
-		*ret_place = (struct place){ home, slot };
+		*ret_place = (struct chunk_slot){ home, slot };
 		return true;
 	}
 	if (gg_likely((home->passed_count | shard->large_count) == 0))
@@ -170,7 +170,7 @@ static inline bool search(const struct gg_exact_shard *shard, uint64_t hash, uin
 }
 
 /* Takes a free slot for an address that is not there.  There is one, since no table is full. */
-static inline struct place take_slot(const struct gg_exact_shard *shard, uint64_t hash)
+static inline struct chunk_slot take_slot(const struct gg_exact_shard *shard, uint64_t hash)
 {
 	struct gg_exact_chunk *chunk = home_of(shard, hash);
 	uint32_t slot;
@@ -181,11 +181,11 @@ static inline struct place take_slot(const struct gg_exact_shard *shard, uint64_
 	}
 	slot = (uint32_t)__builtin_ctz(~chunk->taken_slots);
 	chunk->taken_slots |= 1u << slot;
-	return (struct place){ chunk, slot };
+	return (struct chunk_slot){ chunk, slot };
 }
 
 static inline void free_slot(const struct gg_exact_shard *shard, uint64_t hash,
-                             const struct place *place)
+                             const struct chunk_slot *place)
 {
 	struct gg_exact_chunk *chunk = home_of(shard, hash);
 
@@ -199,8 +199,8 @@ static inline void free_slot(const struct gg_exact_shard *shard, uint64_t hash,
 
 static size_t bytes_of(uint32_t chunk_count)
 {
-	return ((size_t)chunk_count * sizeof(struct gg_exact_chunk) + PAGE_BYTES - 1) &
-	       ~(size_t)(PAGE_BYTES - 1);
+	return ((size_t)chunk_count * sizeof(struct gg_exact_chunk) + CHUNK_PAGE_BYTES - 1) &
+	       ~(size_t)(CHUNK_PAGE_BYTES - 1);
 }
 
 static uint32_t full_count(uint32_t chunk_count)
@@ -212,9 +212,9 @@ static void move_blocks(const struct gg_exact_shard *from, const struct gg_exact
 {
 	for (uint32_t i = 0; i < from->chunk_count; i++)
 		for (uint32_t slot = 0; slot < GG_EXACT_CHUNK_SLOTS; slot++) {
-			const struct place old = { &from->chunks[i], slot };
+			const struct chunk_slot old = { &from->chunks[i], slot };
 			struct gg_exact_block block;
-			struct place new;
+			struct chunk_slot new;
 
 			unpack(&old, &block);
 			if (block.address == 0)
@@ -314,7 +314,7 @@ enum gg_exact_put gg_exact_live_put(struct gg_exact_live *live, const struct gg_
 	uint64_t hash = gg_exact_hash(block->address);
 	struct gg_exact_shard *shard = gg_exact_shard(live, hash);
 	enum gg_exact_put result = GG_EXACT_PUT;
-	struct place place;
+	struct chunk_slot place;
 
 	gg_assert(block->address != 0 && block->address >> ADDRESS_BITS == 0);
 	lock_shard(shard);
@@ -339,34 +339,19 @@ enum gg_exact_put gg_exact_live_put(struct gg_exact_live *live, const struct gg_
 	return result;
 }
 
-bool gg_exact_live_find(struct gg_exact_live *live, uint64_t address,
-                        struct gg_exact_block *ret_block)
+static inline bool find_block(struct gg_exact_live *live, uint64_t address, bool removes,
+                              struct gg_exact_block *ret_block)
 {
 	uint64_t hash = gg_exact_hash(address);
 	struct gg_exact_shard *shard = gg_exact_shard(live, hash);
-	struct place place;
+	struct chunk_slot place;
 	bool found;
 
 	lock_shard(shard);
 	found = address != 0 && search(shard, hash, address, &place);
-	if (found)
+	if (gg_likely(found))
 		unpack(&place, ret_block);
-	unlock_shard(shard);
-	return found;
-}
-
-bool gg_exact_live_take(struct gg_exact_live *live, uint64_t address,
-                        struct gg_exact_block *ret_block)
-{
-	uint64_t hash = gg_exact_hash(address);
-	struct gg_exact_shard *shard = gg_exact_shard(live, hash);
-	struct place place;
-	bool found;
-
-	lock_shard(shard);
-	found = address != 0 && search(shard, hash, address, &place);
-	if (gg_likely(found)) {
-		unpack(&place, ret_block);
+	if (gg_likely(found) && removes) {
 		free_slot(shard, hash, &place);
 		shard->count--;
 		if (gg_unlikely(is_large(ret_block)))
@@ -374,6 +359,18 @@ bool gg_exact_live_take(struct gg_exact_live *live, uint64_t address,
 	}
 	unlock_shard(shard);
 	return found;
+}
+
+bool gg_exact_live_find(struct gg_exact_live *live, uint64_t address,
+                        struct gg_exact_block *ret_block)
+{
+	return find_block(live, address, false, ret_block);
+}
+
+bool gg_exact_live_take(struct gg_exact_live *live, uint64_t address,
+                        struct gg_exact_block *ret_block)
+{
+	return find_block(live, address, true, ret_block);
 }
 
 uint64_t gg_exact_live_count(const struct gg_exact_live *live)
