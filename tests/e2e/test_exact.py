@@ -251,7 +251,7 @@ KEEPER = "import time; held = [bytes(1000) for i in range(50000)]; time.sleep(1.
 
 
 def why_knows_live_memory_and_whose_tables_it_is():
-    """At the moment of a look, the row has what a report has; the table of live blocks is geiger's memory."""
+    """At a look, the row has what a report has; the table of live blocks is geiger's memory."""
     geiger("record", "--quiet", "--exact", "-o", "w.geiger", "--", sys.executable, "-S", "-c", KEEPER)
     found = json.loads(geiger("why", "--json", "w.geiger").stdout)
     told = json.loads(geiger("report", "--json", "--at", f"{found['time_ns'] / 1e9:.9f}s", "w.geiger").stdout)
