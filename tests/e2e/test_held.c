@@ -344,13 +344,23 @@ TEST(control_asks_for_an_error_and_tells_what_is_reached)
 	recording_end(&r);
 }
 
-/* Runs the program without geiger until finish(). */
+/* Runs the program without geiger until finish().  Returns once it is executed: an attach says so if
+ * a process executes another program meanwhile. */
 static pid_t start_alone(const struct recording *r)
 {
-	pid_t pid = fork();
+	int ends[2];
+	char byte;
+	pid_t pid;
 
-	if (pid != 0)
+	if (!CHECK_EQ_I64(pipe2(ends, O_CLOEXEC), 0))
+		return -1;
+	pid = fork();
+	if (pid != 0) {
+		close(ends[1]);
+		CHECK_EQ_I64(read(ends[0], &byte, 1), 0); /* the exec closes the other end */
+		close(ends[0]);
 		return pid;
+	}
 	if (open("/dev/null", O_WRONLY) >= 0)
 		dup2(open("/dev/null", O_WRONLY), STDOUT_FILENO);
 	execl(program(), program(), "20000", "1", until(r), (char *)NULL);
