@@ -125,7 +125,9 @@ bool recording_geiger(struct recording *r, const char *const arguments[], double
 const char *recording_text(struct recording *r, const char *query)
 {
 	static char text[4096];
-	const char *argv[] = { "sqlite3", "-readonly", r->path, query, NULL };
+	/* A recorder that writes has the file locked for a moment. */
+	const char *argv[] = { "sqlite3", "-readonly", "-cmd", ".timeout 10000",
+		               r->path,   query,       NULL };
 	struct child child;
 
 	text[0] = '\0';
