@@ -344,8 +344,10 @@ TEST(control_asks_for_an_error_and_tells_what_is_reached)
 	recording_end(&r);
 }
 
-/* Runs the program without geiger until finish().  Returns once it is executed: an attach says so if
- * a process executes another program meanwhile. */
+/*
+ * Runs the program without geiger until finish().  Returns once it is executed, because an attach
+ * fails if a process executes another program meanwhile.
+ */
 static pid_t start_alone(const struct recording *r)
 {
 	int ends[2];
