@@ -419,8 +419,10 @@ def collections(jdk, _count):
         everything = leaks("a.geiger", "--uncollected")
         check(f"{name}_all_live_objects_on_request", everything[0] is None and everything[1]["Work.lateObjects"] > 100, everything)
         text = run([GEIGER, "leaks", "a.geiger"], env={**os.environ, "COLUMNS": "80"}).stdout.decode()
+        # Of 20000 passing objects, a collector that runs beside the program may keep a few once more.
+        passing_most = 4 if collector in ("Z", "Shenandoah") else 0
         check(f"{name}_leaks_are_what_survived", found.get("Work.keepObjects", 0) > 1500 and
-              found.get("Work.passingObjects", 0) == 0 and "Work.lateObjects" not in found, found)
+              found.get("Work.passingObjects", 0) <= passing_most and "Work.lateObjects" not in found, found)
         check(f"{name}_says_what_is_left_out", told["collected_processes"] == 1 and told["younger_samples"] > 100 and
               "survived the last full" in text and "Left out:" in text, told, text[:900])
         check(f"{name}_lines_fit", all(len(line) <= 80 for line in text.splitlines() if line.startswith("Java")), text)
