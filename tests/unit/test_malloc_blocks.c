@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The allocator's blocks: sizes, alignments, contents, and the invariants of its lists. */
 #include <errno.h>
+#include <stdlib.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
