@@ -419,7 +419,7 @@ def collections(jdk, _count):
         everything = leaks("a.geiger", "--uncollected")
         check(f"{name}_all_live_objects_on_request", everything[0] is None and everything[1]["Work.lateObjects"] > 100, everything)
         text = run([GEIGER, "leaks", "a.geiger"], env={**os.environ, "COLUMNS": "80"}).stdout.decode()
-        # Of 20000 passing objects, a collector that runs beside the program may keep a few once more.
+        # A collector that runs beside the program may keep a few of the 20000 once more.
         passing_most = 4 if collector in ("Z", "Shenandoah") else 0
         check(f"{name}_leaks_are_what_survived", found.get("Work.keepObjects", 0) > 1500 and
               found.get("Work.passingObjects", 0) <= passing_most and "Work.lateObjects" not in found, found)
