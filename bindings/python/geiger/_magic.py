@@ -5,7 +5,6 @@ import argparse
 import html
 import os
 import pathlib
-import re
 import tempfile
 
 from IPython.core.error import UsageError
@@ -13,7 +12,7 @@ from IPython.core.magic import Magics, cell_magic, magics_class
 from IPython.core.magic_arguments import argument, magic_arguments, parse_argstring
 from IPython.display import display
 
-from geiger import _library, _recording
+from geiger import _arguments, _library, _recording
 
 _FRAME = (
     '<iframe srcdoc="{page}" style="width: 100%; height: {height}px; border: 1px solid #ccc" '
@@ -23,19 +22,11 @@ _FRAME = (
 _METRICS = ("peak", "live", "allocated", "temporary", "freed", "left", "pinned")
 
 
-def _whole_number(text):
-    if not re.fullmatch(r"[0-9]+", text):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number")
-    return int(text)
-
-
 def _path(text):
     """IPython leaves quotation marks around an argument, and `~` in it."""
     if len(text) > 1 and text[0] == text[-1] and text[0] in "'\"":
         text = text[1:-1]
-    if not text:
-        raise argparse.ArgumentTypeError("the name is empty")
-    if text.endswith(".html"):
+    if _arguments.file_name(text).endswith(".html"):
         raise argparse.ArgumentTypeError(f"{text!r} names the profile; its page gets the same name with .html")
     return os.path.abspath(os.path.expanduser(text))  # the cell may change the current folder
 
@@ -48,11 +39,11 @@ class GeigerMagics(Magics):
     @magic_arguments()
     @argument("-i", "--interval", help="mean bytes between two samples, such as 64k (default: 32k)", default="32k")
     @argument("-m", "--metric", choices=_METRICS, help="of the table (default: peak)", default="peak")
-    @argument("-n", "--limit", type=_whole_number, help="lines of the table; 0: all (default: 10)", default=10)
+    @argument("-n", "--limit", type=_arguments.whole_number, help="lines of the table; 0: all (default: 10)", default=10)
     @argument("-o", "--output", type=_path, help="keep the profile there; the page is beside it", default=None)
     @argument("--native", action="store_true", help="show the interpreter's functions, too")
     @argument("--confidential", action="store_true", help="leave source lines out of the page")
-    @argument("--height", type=_whole_number, help="of the page in pixels (default: 700)", default=700)
+    @argument("--height", type=_arguments.whole_number, help="of the page in pixels (default: 700)", default=700)
     @argument("--link", action="store_true", help="show a link to the page instead of the page")
     def geiger(self, line, cell):
         """Records the memory of a cell."""

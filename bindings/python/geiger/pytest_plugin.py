@@ -22,7 +22,7 @@ from os.path import exists, isdir
 
 import pytest
 
-from geiger import _library, _recording
+from geiger import _arguments, _library, _recording
 
 _UNITS = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40, "P": 50}
 _INTERVAL = "32k"
@@ -125,12 +125,6 @@ def limits_of(item):
 # --- options ---
 
 
-def _whole_number(text):
-    if not re.fullmatch(r"[0-9]+", text):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number")
-    return int(text)
-
-
 def _interval(text):
     try:
         in_range = 1 <= size_of(text) <= _INTERVAL_MOST
@@ -141,12 +135,6 @@ def _interval(text):
     return text
 
 
-def _path(text):
-    if not text:
-        raise argparse.ArgumentTypeError("the name is empty")
-    return text
-
-
 def pytest_addoption(parser):
     group = parser.getgroup("geiger", "memory of tests, by geiger")
     group.addoption("--geiger", action="store_true", help="record the memory of each test")
@@ -154,18 +142,18 @@ def pytest_addoption(parser):
         "--geiger-interval", type=_interval, metavar="SIZE", help=f"sampling interval ({_INTERVAL})"
     )
     group.addoption(
-        "--geiger-output", type=_path, metavar="FOLDER", help="keep a profile of each test there"
+        "--geiger-output", type=_arguments.file_name, metavar="FOLDER", help="keep a profile of each test there"
     )
     group.addoption(
         "--geiger-tests",
-        type=_whole_number,
+        type=_arguments.whole_number,
         default=5,
         metavar="N",
         help="tests in the summary; 0: all (5)",
     )
     group.addoption(
         "--geiger-lines",
-        type=_whole_number,
+        type=_arguments.whole_number,
         default=_LINES,
         metavar="N",
         help=f"lines of each test ({_LINES})",
