@@ -42,7 +42,6 @@ static struct bins dirty, clean;
 static struct gg_malloc_reservation reservation; /* no slices: none yet */
 static size_t slots_end, slots_opened;     /* slices for sampled slots: used and opened so far */
 static struct gg_malloc_slab *spare_slots; /* given back unused, linked by `next` */
-static size_t slots_max;                   /* the first slice that is not for sampled slots */
 static size_t slices_end;                  /* the first slice that is not open; 0: none is */
 static bool is_unavailable;                /* no reservation was possible */
 static struct gg_malloc_slab *waiting; /* given by handlers that interrupted the lock's holder */
@@ -126,7 +125,7 @@ static size_t join(struct gg_malloc_slab *near, size_t slice_count, uint32_t *fr
 /* The free run of that kind before a row of slices; NULL: something else is there. */
 static struct gg_malloc_slab *free_before(size_t first, bool is_zero)
 {
-	struct gg_malloc_slab *near = first > slots_max ? neighbor(first - 1) : NULL;
+	struct gg_malloc_slab *near = first > reservation.slots_max ? neighbor(first - 1) : NULL;
 
 	return near != NULL && gg_malloc_slab_owner(near) == GG_MALLOC_OWNER_FREE &&
 	                       near->is_zero == is_zero
@@ -214,7 +213,7 @@ static struct gg_malloc_slab *carve(struct gg_malloc_slab *run, size_t first, si
 	struct gg_malloc_slab *taken = at(first);
 
 	gg_assert(run_first <= first && first + slice_count <= run_end);
-	gg_malloc_map_reach(first + slice_count - 1, slots_max, slices_end);
+	gg_malloc_map_reach(first + slice_count - 1, reservation.slots_max, slices_end);
 	bin_remove(run);
 	/* First, so that neither rest is joined with it. */
 	taken->slice_count = (uint32_t)slice_count;
@@ -276,7 +275,6 @@ static GG_COLD bool start(void)
 		return false;
 	}
 	set_link_key();
-	slots_max = reservation.slots_max;
 	gg_malloc_purge_limit_bytes = gg_malloc_memory_limit_read(NULL, NULL);
 	return true;
 }
@@ -288,7 +286,7 @@ static GG_COLD bool grow(size_t slice_count)
 
 	if (reservation.slice_max == 0 && !start())
 		return false;
-	first = slices_end != 0 ? slices_end : slots_max;
+	first = slices_end != 0 ? slices_end : reservation.slots_max;
 	most = reservation.slice_max - first;
 	/* Whole pages, so that the next slices begin with one. */
 	slice_count = (slice_count + page_slices() - 1) & ~(page_slices() - 1);
@@ -451,7 +449,7 @@ static void give_waiting(void)
 
 static size_t slices_in_use(void)
 {
-	return slices_end - slots_max - dirty.slice_count - clean.slice_count;
+	return slices_end - reservation.slots_max - dirty.slice_count - clean.slice_count;
 }
 
 /* After each change, before the lock is given: others read the number without it. */
@@ -565,7 +563,7 @@ struct gg_malloc_slab *gg_malloc_arena_take_for_slots(size_t slice_count)
 	gg_malloc_lock_take(&gg_malloc_arena_lock);
 	slab = take_spare_slots(slice_count);
 	end = slots_end + slice_count;
-	if (slab == NULL && reservation.slice_max != 0 && end <= slots_max) {
+	if (slab == NULL && reservation.slice_max != 0 && end <= reservation.slots_max) {
 		if (end > slots_opened &&
 		    slots_opened + SLOT_SLICES <= reservation.slot_table_end &&
 		    gg_malloc_open_slices(&reservation, slots_opened, SLOT_SLICES)) {
@@ -586,7 +584,7 @@ struct gg_malloc_slab *gg_malloc_arena_take_for_slots(size_t slice_count)
 
 size_t gg_malloc_arena_first_slice(void)
 {
-	return slots_max;
+	return reservation.slots_max;
 }
 
 bool gg_malloc_arena_has(const void *p)
@@ -716,7 +714,7 @@ void gg_malloc_arena_read_totals(struct gg_malloc_arena_totals *ret_totals)
 	gg_malloc_lock_take(&gg_malloc_arena_lock);
 	give_waiting();
 	*ret_totals = (struct gg_malloc_arena_totals){
-		.opened_bytes = (slices_end != 0 ? slices_end - slots_max : 0)
+		.opened_bytes = (slices_end != 0 ? slices_end - reservation.slots_max : 0)
 		                << GG_MALLOC_SLICE_SHIFT,
 		.free_bytes = (dirty.slice_count + clean.slice_count) << GG_MALLOC_SLICE_SHIFT,
 		.dirty_bytes = dirty.slice_count << GG_MALLOC_SLICE_SHIFT,
@@ -806,7 +804,7 @@ const char *gg_malloc_arena_check(void)
 {
 	size_t free_count = 0, slice, count;
 
-	for (slice = slots_max; slice < slices_end; slice += count) {
+	for (slice = reservation.slots_max; slice < slices_end; slice += count) {
 		const struct gg_malloc_slab *run = gg_malloc_map.entries[slice];
 		uintptr_t owner;
 

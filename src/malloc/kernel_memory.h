@@ -45,7 +45,7 @@ static inline void gg_malloc_unmap_memory(void *p, size_t bytes)
 {
 	int saved_errno = errno;
 
-	if (syscall(SYS_munmap, p, bytes) != 0)
+	if (!gg_malloc_try_unmap(p, bytes))
 		syscall(SYS_madvise, p, bytes, MADV_DONTNEED);
 	errno = saved_errno;
 }
