@@ -28,38 +28,29 @@ static void prepare(pid_t pid, int resource, const struct rlimit *limit)
 		gg_malloc_arena_limit(limit->rlim_cur);
 }
 
-static int set_limit(pid_t pid, int resource, const struct rlimit *new_limit,
-                     struct rlimit *old_limit)
-{
-	prepare(pid, resource, new_limit);
-	return (int)syscall(SYS_prlimit64, pid, resource, new_limit, old_limit);
-}
-
-/* libc declares these with types of its own. */
-GG_EXPORT int gg_own_setrlimit(int resource, const struct rlimit *limit) __asm__("setrlimit");
-GG_EXPORT int gg_own_setrlimit(int resource, const struct rlimit *limit)
-{
-	return set_limit(0, resource, limit, NULL);
-}
-
+/*
+ * libc declares these with types of its own.  rlim_t has 64 bits on all processors that geiger
+ * supports, so both names of each function are the same.
+ */
 GG_EXPORT int gg_own_prlimit(pid_t pid, int resource, const struct rlimit *new_limit,
                              struct rlimit *old_limit) __asm__("prlimit");
 GG_EXPORT int gg_own_prlimit(pid_t pid, int resource, const struct rlimit *new_limit,
                              struct rlimit *old_limit)
 {
-	return set_limit(pid, resource, new_limit, old_limit);
-}
-
-GG_EXPORT int gg_own_setrlimit64(int resource, const struct rlimit *limit) __asm__("setrlimit64");
-GG_EXPORT int gg_own_setrlimit64(int resource, const struct rlimit *limit)
-{
-	return set_limit(0, resource, limit, NULL);
+	prepare(pid, resource, new_limit);
+	return (int)syscall(SYS_prlimit64, pid, resource, new_limit, old_limit);
 }
 
 GG_EXPORT int gg_own_prlimit64(pid_t pid, int resource, const struct rlimit *new_limit,
-                               struct rlimit *old_limit) __asm__("prlimit64");
-GG_EXPORT int gg_own_prlimit64(pid_t pid, int resource, const struct rlimit *new_limit,
-                               struct rlimit *old_limit)
+                               struct rlimit *old_limit) __asm__("prlimit64")
+	__attribute__((alias("prlimit")));
+
+GG_EXPORT int gg_own_setrlimit(int resource, const struct rlimit *limit) __asm__("setrlimit");
+GG_EXPORT int gg_own_setrlimit(int resource, const struct rlimit *limit)
 {
-	return set_limit(pid, resource, new_limit, old_limit);
+	prepare(0, resource, limit);
+	return (int)syscall(SYS_prlimit64, 0, resource, limit, NULL);
 }
+
+GG_EXPORT int gg_own_setrlimit64(int resource, const struct rlimit *limit) __asm__("setrlimit64")
+	__attribute__((alias("setrlimit")));
