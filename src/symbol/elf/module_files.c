@@ -224,7 +224,7 @@ static void find_main(struct file_search *search, const struct gg_symbol_options
 	if (other_root && !options->only_sysroot && search->module->build_id_bytes > 0 &&
 	    try_main(search, NULL, search->path))
 		return;
-	/* Such a path could leave a folder of debug files. */
+	/* A path with ".." could lead out of the folders of debug files. */
 	if (options->only_sysroot && strstr(search->path, "..") != NULL)
 		return;
 	any_debug_dir(options, visit_main, search);
